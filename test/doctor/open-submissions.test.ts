@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import type { SubmissionState } from '../../src/db/tables/submission-tables.ts'
 import { serviceChecks } from '../../src/doctor/exchange-checks.ts'
 import type { Found, Ward } from '../../src/doctor/ward.ts'
-import type { SubmissionState } from '../../src/db/tables/submission-tables.ts'
 import { requestElsewhere } from '../db/ledger/ledger.ts'
 import { ferry, withNews } from '../jobs/news-world.ts'
 

@@ -1,10 +1,14 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * The history says of no value that a search showed it which did not renew it. Since when a value was not renewed is
- * known while it stands, and kept with the change that ends it. Variables are found whatever the spelling of their ids.
+ * What a search has given is told from what it has only not shown as absent. The history says of no value that a search
+ * showed it which did not renew it. Since when a value was not renewed is known while it stands, and kept with the
+ * change that ends it. Variables are found whatever the spelling of their ids.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`alter table search_seen_company add column given boolean not null default false`.execute(db)
+  await sql`comment on column search_seen_company.given is
+    'Whether a page gave all calculators that stand of it, to be read; else each is noted by itself'`.execute(db)
   await sql`alter table calculator_value_change add column not_renewed_since timestamptz`.execute(db)
   await sql`comment on column calculator_value_change.not_renewed_since is
     'Since when no search had renewed the value that the change ends; null where the last one had'`.execute(db)

@@ -67,8 +67,10 @@ type CalculatorValueTable = {
 type SearchSeenCompanyTable = {
   submission_id: number
   company_key: number
-  /** Whether all that stands here of the company has been seen with it. */
+  /** Whether all that stands here of the company has been seen with it: nothing of it is proven absent. */
   whole: Generated<boolean>
+  /** Whether a page gave, in a form that can be read, all calculators that stand of it. */
+  given: Generated<boolean>
   pages: Generated<number>
 }
 type SearchSeenCalculatorTable = { submission_id: number; calculator_key: number }

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import type { FinishOptions } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
+import { ordersOf } from './orders.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { searchDatabase } from './search-database.ts'
 
@@ -22,14 +24,14 @@ const { companies: _, ...names } = samplePage([
 ])
 
 /** One search of these pages, each loaded by itself in this order. */
-async function night(pages: SampleCompany[][], order: readonly number[]) {
+async function night(pages: SampleCompany[][], order: readonly number[], select: FinishOptions = {}) {
   const listed = await database.search(pages.length)
   for (const index of order) {
     const page = listed[index]
     const body = bodyOf({ ...names, companies: pages[index] })
-    if (page !== undefined) await database.load(page, body, { minSeenShare: 0 })
+    if (page !== undefined) await database.load(page, body, { minSeenShare: 0, ...select })
   }
-  await database.finish(listed[0]?.submission_id ?? 0, { minSeenShare: 0 })
+  await database.finish(listed[0]?.submission_id ?? 0, { minSeenShare: 0, ...select })
 }
 
 /** All that is known of the company A, and what was left out. */
@@ -43,6 +45,7 @@ async function known() {
       where company_id = ${uuid('A')} order by calculator_id`),
     values: await one(sql`
       select direction, variable_id, value from calculator_values where calculator_id = ${uuid('x')} order by 1, 2`),
+    marks: await one(sql`select part, reason from unrenewed_part order by 1, 2`),
     leftOut: await one(sql`select unit, item, reason, excerpt from quarantine order by 1, 2, 4`),
   }
 }
@@ -141,4 +144,141 @@ describe('a company that two pages of one search show differently', () => {
       }
     }
   })
+
+  /** What comes of these pages in each order, after a night with `before`, of which each list is a page. */
+  async function allWays(before: SampleCompany[][], pages: SampleCompany[]) {
+    const found = []
+    for (const order of ordersOf(pages.map((_, index) => index))) {
+      await clear()
+      await night(
+        before.map((page, index) => (index === 0 ? [...page, ...others] : page)),
+        before.map((_, index) => index),
+      )
+      await night([others, ...pages.map((page) => [page])], [0, ...order.map((index) => index + 1)])
+      found.push(await known())
+    }
+    return found
+  }
+  const y = (...more: unknown[]) => company('A', { calculators: [calculator('y'), ...more] as never })
+  const values = (value: string) => ({ values: [{ variable_id: 'e', value }, {}] })
+
+  it('differs from no value of a night before, where its first page shows a calculator without an id', async () => {
+    const nameless = { ...calculator('z'), id: null }
+    for (const found of await allWays(
+      [[y()], [a({ inputs: { e: '9' } })]],
+      [y(nameless), a({ inputs: { e: '10' } })],
+    )) {
+      expect(found).toMatchObject({ ...values('10'), leftOut: [{ unit: 'calculator' }] })
+    }
+  })
+
+  it('differs from nothing of a night before, where one of its three pages cannot be read', async () => {
+    const before = [[y(x({ inputs: { e: '9' }, title: 'Z' }))], [{ ...y(), fields: { brand: ['Z'] } }]]
+    const pages = [
+      { ...a({}), calculators: null as never },
+      y(),
+      a({ inputs: { e: '10' } }, { fields: { brand: ['B'] } }),
+    ]
+    for (const found of await allWays(before, pages)) {
+      expect(found).toMatchObject({ ...values('10'), calculators: [{ title: 'Carbon footprint' }, {}] })
+      expect(found.properties).toMatchObject([{ value: 'B' }])
+    }
+  })
+
+  it('loses a value that the one page with its calculator leaves out', async () => {
+    const before = [[y()], [a({ inputs: { e: '1', only: '1' } })]]
+    for (const found of await allWays(before, [y(), a({ inputs: { e: '1' } })])) {
+      expect(found).toMatchObject({ ...values('1'), marks: [] })
+      expect(found.values).toHaveLength(2)
+    }
+  })
+
+  it('keeps, with a mark, a value that the one page with its calculator gives in a form that cannot be read', async () => {
+    const before = [[y()], [a({ inputs: { e: '1' } })]]
+    for (const found of await allWays(before, [y(), a({ inputs: { e: null } })])) {
+      expect(found).toMatchObject({ ...values('1'), marks: [{ part: 'value' }] })
+    }
+  })
+
+  const brand = (...names: string[]) => a({}, { fields: { brand: names } })
+
+  it('can have back what it lost because another list is the greater', async () => {
+    for (const found of await allWays([[brand('Z', 'Y', 'X')]], [brand('B'), brand('A', 'C', 'D')])) {
+      expect(found.properties).toMatchObject([{ value: 'B' }])
+      expect(await removedOrdinals()).toEqual([2, 3])
+    }
+  })
+
+  it('has the greater of two lists where the guard withholds the end of an older one', async () => {
+    const end = { property_id: 'brand', ordinal: 2, value: 'Z' }
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      await clear()
+      await night([[brand('Y', 'Z'), ...others]], [0])
+      await night([[brand('C'), ...others], [brand('B')]], order, { minSeenShare: 0.9 })
+      expect(await known()).toMatchObject({
+        properties: [{ value: 'C' }, end],
+        marks: [{ part: 'property', reason: 'too_few_properties' }],
+        leftOut: [{ item: 'brand', excerpt: '["B"]' }],
+      })
+    }
+  })
+
+  it('has one list where the guard withholds the end of an older one, and both give the same', async () => {
+    await night([[brand('Y', 'Z'), ...others]], [0])
+    await night([[brand('C'), ...others], [brand('C')]], [0, 1], { minSeenShare: 0.9 })
+    expect(await known()).toMatchObject({ properties: [{ value: 'C' }, { value: 'Z' }], leftOut: [] })
+  })
+
+  it('differs from no calculator of a type that its first page was not asked for', async () => {
+    const other = { typeId: uuid('other') }
+    const select = { calculatorTypeIds: [uuid('carbon')] }
+    await night([[y(x({ ...other, inputs: { e: '9' } })), ...others], [company('A', { calculators: [] })]], [0, 1])
+    await night([[y(), ...others], [a({ inputs: { e: '10' } })]], [0, 1], select)
+    expect(await known()).toMatchObject({ ...values('10'), leftOut: [] })
+  })
+
+  it('does not keep the name that it had when it was removed', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      await clear()
+      await night([[a({}, { name: 'Z' }), ...others]], [0])
+      await night([others], [0])
+      await night([[{ ...a({}), calculators: null as never }, ...others], [a({})]], order)
+      expect(await known()).toMatchObject({ companies: [{ name: 'A', here: true }], leftOut: [{ unit: 'company' }] })
+    }
+  })
+
+  it.each([
+    ['the company', { ...a({}), calculators: null as never }],
+    ['the calculator', a({ period: null })],
+    ['the name and the title', a({ title: null, inputs: { e: '10' } }, { name: null as never })],
+  ])(
+    'comes to the same, with no mark, where a third page gives %s in a form that cannot be read',
+    async (_of, spoilt) => {
+      const pages = [
+        a({ inputs: { e: '10' }, title: 'T1' }),
+        spoilt,
+        a({ inputs: { e: '9' }, title: 'T2' }, { name: 'A2' }),
+      ]
+      for (const found of await allWays([[y(x({ inputs: { e: '1' }, title: 'Z' }))]], pages)) {
+        expect(found).toMatchObject(values('9'))
+        expect(found).toMatchObject({ companies: [{ name: 'A2' }], marks: [] })
+      }
+    },
+  )
 })
+
+async function removedOrdinals(): Promise<number[]> {
+  const removed = await db
+    .selectFrom('removals')
+    .select('ordinal')
+    .where('part', '=', 'property')
+    .orderBy('ordinal')
+    .execute()
+  return removed.map(({ ordinal }) => Number(ordinal))
+}

@@ -2,7 +2,16 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
-import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
+import { ordersOf } from './orders.ts'
+import {
+  bodyOf,
+  calculator,
+  company,
+  type SampleCalculator,
+  type SampleCompany,
+  samplePage,
+  uuid,
+} from './sample-page.ts'
 import { searchDatabase } from './search-database.ts'
 
 const database = await searchDatabase()
@@ -25,7 +34,7 @@ async function night(pages: SampleCompany[][], order = pages.map((_, index) => i
   await db.transaction().execute((trx) => beginHistory(trx, submissionId, true))
   for (const index of order) {
     const page = listed[index]
-    if (page !== undefined) await database.load(page, bodyOf(samplePage(pages[index] ?? [])))
+    if (page !== undefined) await database.load(page, bodyOf({ ...samplePage([a('k')]), companies: pages[index] }))
   }
   return await database.finish(submissionId)
 }
@@ -83,6 +92,25 @@ describe('a calculator that another company shows and nobody can read', () => {
     expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
   })
 
+  it('comes back where the clock of our database was put back after the same search removed it', async () => {
+    await first()
+    const [own, elsewhere] = await database.search(2)
+    if (own === undefined || elsewhere === undefined) throw new Error('the search has no pages')
+    await database.load(own, bodyOf(samplePage([a('k'), ...others])))
+    expect(await x()).toEqual([])
+    await sql`update submission set planned_at = now() + interval '1 hour'`.execute(db)
+    await database.load(elsewhere, bodyOf(samplePage([b(unreadable('x'))])))
+    expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
+  })
+
+  it('does not come back where an earlier search removed it by a clock that was ahead', async () => {
+    await first()
+    await night([[a('k'), ...others, b()]])
+    await sql`update calculator set removed_at = removed_at + interval '1 hour'`.execute(db)
+    await night([[a('k'), ...others, b(unreadable('x'))]])
+    expect(await x()).toEqual([])
+  })
+
   it.each([
     ['without it first', [0, 1]],
     ['with it first', [1, 0]],
@@ -98,4 +126,42 @@ describe('a calculator that another company shows and nobody can read', () => {
     )
     expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
   })
+
+  const c = (...more: unknown[]) => company('C', { calculators: [calculator('c1'), ...more] as never })
+
+  it.each(ordersOf([0, 1, 2]).map((order) => ({ order })))(
+    'goes to the one company that shows it in a form that can be read, its pages loaded as $order',
+    async ({ order }) => {
+      await night([[a('k', 'x'), ...others, b(), c()]])
+      await night([[b(unreadable('x'))], [c(calculator('x')), ...others], [a('k')]], order)
+      expect(await x()).toEqual([{ company: 'C', reason: null, values: 2 }])
+    },
+  )
+
+  it.each([
+    ['cannot be read', { ...a('k'), calculators: null as never }],
+    ['shows it in a form that cannot be read', a('k', 'unreadable x')],
+    ['shows one without an id', a('k', 'nameless')],
+  ])('goes to the company that shows it readably, in either order, where its own %s', async (_how, own) => {
+    const spoilt = (own.calculators as SampleCalculator[] | null)?.map((one) =>
+      one.id === uuid('unreadable x') ? unreadable('x') : one.id === uuid('nameless') ? { ...one, id: null } : one,
+    )
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      await night([[a('k', 'x'), ...others, c()]])
+      await night([[{ ...own, calculators: spoilt as never }], [c(calculator('x')), ...others]], order)
+      expect(await x()).toEqual([{ company: 'C', reason: null, values: 2 }])
+    }
+  })
+
+  it.each([{ order: [0, 1, 2] }, { order: [0, 2, 1] }, { order: [1, 0, 2] }])(
+    'stays where its own company showed it before another one did, its pages loaded as $order',
+    async ({ order }) => {
+      await night([[a('x'), ...others, b(), c()], [a('k')]])
+      await night([[a('x'), ...others], [b(unreadable('x'))], [c(calculator('x'))]], order)
+      expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+    },
+  )
 })

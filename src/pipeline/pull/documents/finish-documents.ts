@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { hereBefore } from '../merge/retire-calculators.ts'
 import { isSuspicious } from '../merge/unrenewed-parts.ts'
 import { hashPrefix } from './document-assembler.ts'
 
@@ -149,7 +150,7 @@ type ListEvidence = {
 /** Counts, for each list of which something was not seen, what speaks for and against its absence; by their names. */
 async function gatherLists(trx: Transaction<Schema>, submissionId: number): Promise<ListEvidence[]> {
   const { rows } = await sql<ListEvidence>`
-    select d.list, count(*) filter (where d.first_seen_at < s.planned_at) as known, count(z.document_key) as seen,
+    select d.list, count(*) filter (where ${hereBefore(submissionId)}) as known, count(z.document_key) as seen,
       count(*) filter (where not starts_with(d.document_id, ${hashPrefix})) as identified,
       count(z.document_key) filter (where starts_with(d.document_id, ${hashPrefix})) as hashed,
       exists (
@@ -168,16 +169,17 @@ async function gatherLists(trx: Transaction<Schema>, submissionId: number): Prom
 
 /**
  * Whether a list can prove absence. Beside elements with ids one without may be any that seems absent, while a list on
- * which the members of its ids are never found has none. Where no share need be seen, pages may also lack the list.
- * Pure.
+ * which the members of its ids are never found has none. Where no share need be seen, neither such an element nor a
+ * page that lacks the list keeps anything. Pure.
  */
 function reasonToWithholdList(
   list: ListEvidence,
   { minSeenShare, idLists }: FinishDocumentsOptions,
 ): DocumentsWithheldReason | null {
   const share = minSeenShare ?? 1
-  if (list.hashed > 0 && list.identified > 0 && idLists.has(list.list)) return 'unidentified_documents'
-  if (list.missing && share > 0) return 'list_missing'
+  const mixed = list.hashed > 0 && list.identified > 0 && idLists.has(list.list)
+  if (share > 0 && mixed) return 'unidentified_documents'
+  if (share > 0 && list.missing) return 'list_missing'
   if (isSuspicious(list, share)) return 'too_few_documents'
   return null
 }

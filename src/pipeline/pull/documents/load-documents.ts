@@ -16,7 +16,7 @@ import {
   mergeDocuments,
 } from './merge-documents.ts'
 
-type LoadDocumentsOptions = {
+export type LoadDocumentsOptions = {
   /** The name of the search. */
   search: string
   idMembers: IdMembers

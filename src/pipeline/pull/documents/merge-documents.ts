@@ -148,13 +148,25 @@ async function noteSeen(trx: Transaction<Schema>, { submissionId, ordinal, searc
 
 /**
  * Notes, in the quarantine, lists that the page lacks and of which documents stand: that it does not give them shows
- * nothing of them as gone. The end of the search takes back what did not matter.
+ * nothing of them as gone. The end of the search takes back what did not matter. Goes from list to list, and looks at
+ * one document of each that the page lacks, because every page does this under the lock on its search.
  */
 async function noteMissingLists(trx: Transaction<Schema>, { pageId, search, lists }: MergeDocumentsOptions) {
   await sql`
+    with recursive known as (
+      select min(list) as list from document where search = ${search}
+      union all
+      select (select min(list) from document where search = ${search} and list > known.list)
+      from known where known.list is not null
+    )
     insert into quarantine (page_id, unit, item, reason, excerpt)
-    select distinct ${pageId}::bigint, 'document', list, 'list_missing', ''
-    from document where search = ${search} and removed_at is null and list <> all(${lists}::text[])`.execute(trx)
+    select ${pageId}::bigint, 'document', list, 'list_missing', ''
+    from known
+    where list <> all(${lists}::text[]) and (
+      select true from document d
+      where d.search = ${search} and d.list = known.list and d.removed_at is null
+      order by d.document_id limit 1
+    )`.execute(trx)
 }
 
 async function counted(trx: Transaction<Schema>): Promise<Pick<DocumentCounts, 'documents' | 'unchanged'>> {

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { seenBy } from './known-companies.ts'
+import { notGiven } from './unrenewed-parts.ts'
 
 /**
  * Finds or makes the row of every company on the page, and locks it for the rest of the transaction. Then, not before,
@@ -149,6 +150,10 @@ async function leaveOutCalculatorsListedTwice(trx: Transaction<Schema>): Promise
     where s.calculator_id in (select calculator_id from staged_left_out where reason = 'calculator_twice')`.execute(trx)
 }
 
+/**
+ * Leaves out what the search has shown as another company's, but for one that can be read where the other, or its
+ * company, was only shown in a form that cannot: that shows that it is there, and not whose it is.
+ */
 async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     with elsewhere as (
@@ -166,6 +171,11 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
             where z.submission_id = ${submissionId} and z.company_key = s.owner_key
           )
         )
+        and not (s.readable and ${notGiven(
+          submissionId,
+          sql`u.company_key = s.owner_key
+            and (u.part = 'company' or u.part = 'calculator' and u.calculator_key = s.calculator_key)`,
+        )})
       returning c.company_id, s.calculator_id, s.title
     )
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)

@@ -80,11 +80,12 @@ function arrayOf(uuids: readonly string[]): string {
 }
 
 /**
- * Notes what the staged page has shown of the search. A company of which nothing else stands is seen whole; otherwise
- * its calculators are noted one by one, and the end of the search judges the rest. So are those that could not be read,
- * which may stand as another company's. Where a company could not be read,
- * or one of its calculators not be identified, everything that is known of it counts as seen: nothing there is proven
- * absent. How often and how far the search has shown a company by now stands in staged_company, too.
+ * Notes what the staged page has shown of the search. A company of which nothing else stands is seen whole, and given;
+ * otherwise its calculators are noted one by one, and the end of the search judges the rest. So are those that could
+ * not be read, which may stand as another company's, and those of a type that the search did not select. Where a
+ * company could not be read, or one of its calculators not be identified, everything that is known of it counts as
+ * seen, for nothing there is proven absent, but not as given. How often and how far the search has shown a company by
+ * now stands in staged_company, too.
  */
 export async function markSeen(
   trx: Transaction<Schema>,
@@ -93,26 +94,31 @@ export async function markSeen(
 ): Promise<void> {
   await sql`
     with seen as (
-      insert into search_seen_company (submission_id, company_key, whole)
-      select ${submissionId}::bigint, s.company_key, not (s.readable and s.complete) or not exists (
-        select from calculator k
-        where k.company_key = s.company_key and k.removed_at is null
-          and ${ofSelectedType(calculatorTypeIds)}
-          and not exists (select from staged_calculator t where t.calculator_key = k.calculator_key)
-      )
-      from staged_company s where s.company_key is not null
+      insert into search_seen_company (submission_id, company_key, whole, given)
+      select ${submissionId}::bigint, company_key, all_shown or not proving, all_shown and proving
+      from (
+        select s.company_key, s.readable and s.complete as proving, not exists (
+          select from calculator k
+          where k.company_key = s.company_key and k.removed_at is null
+            and ${ofSelectedType(calculatorTypeIds)}
+            and not exists (select from staged_calculator t where t.calculator_key = k.calculator_key)
+        ) as all_shown
+        from staged_company s where s.company_key is not null
+      ) shown
       on conflict (submission_id, company_key) do update
-      set pages = search_seen_company.pages + 1, whole = search_seen_company.whole or excluded.whole
-      returning company_key, pages, whole
+      set pages = search_seen_company.pages + 1, whole = search_seen_company.whole or excluded.whole,
+        given = search_seen_company.given or excluded.given
+      returning company_key, pages, given
     )
-    update staged_company s set seen_pages = seen.pages, seen_whole = seen.whole
+    update staged_company s set seen_pages = seen.pages, seen_given = seen.given
     from seen where s.company_key = seen.company_key`.execute(trx)
   await sql`
     insert into search_seen_calculator (submission_id, calculator_key)
     select ${submissionId}::bigint, k.calculator_key
     from staged_calculator k
     join staged_company s using (company_ordinal)
-    where k.calculator_key is not null and (not s.seen_whole or not (k.readable or k.removed))
+    where k.calculator_key is not null and case
+      when k.readable then not (s.seen_given and ${ofSelectedType(calculatorTypeIds)}) else not k.removed end
     on conflict do nothing`.execute(trx)
 }
 
@@ -139,10 +145,9 @@ export async function markWholeSeen(
 ): Promise<void> {
   if (companyKeys.length === 0) return
   await sql`
-    insert into search_seen_company (submission_id, company_key, whole)
-    select ${submissionId}::bigint, company_key, true from unnest(${companyKeys}::integer[]) as company_key`.execute(
-    trx,
-  )
+    insert into search_seen_company (submission_id, company_key, whole, given)
+    select ${submissionId}::bigint, company_key, true, true
+    from unnest(${companyKeys}::integer[]) as company_key`.execute(trx)
 }
 
 /** Keeps the names that the page listed under `listingKey`, once they are merged. */

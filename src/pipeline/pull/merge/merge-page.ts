@@ -72,7 +72,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await claimCalculators(trx, submissionId)
   await noteStagedProperties(trx, pageId)
   await leaveOutLostMonths(trx)
-  await settleContradictions(trx, submissionId)
+  await settleContradictions(trx, submissionId, calculatorTypeIds)
   const broughtBack = await bringBackUnreadable(trx, submissionId)
   const { values, added, changed, removed } = await mergeValues(trx, options)
   await updateCalculators(trx)
@@ -156,7 +156,7 @@ async function keepContents(trx: Transaction<Schema>, listingKey: number): Promi
       listing_key = case when s.content_hash is not null then ${listingKey}::integer end
     from (
       select s.company_key, s.content_bytes, s.calculators, s.values,
-        case when s.readable and s.seen_whole and s.seen_pages = 1 and s.complete and l.company_id is null
+        case when s.seen_given and s.seen_pages = 1 and l.company_id is null
           and not exists (select from unrenewed_part u where u.company_key = s.company_key)
           then s.content_hash end as content_hash
       from staged_company s

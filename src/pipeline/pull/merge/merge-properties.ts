@@ -80,8 +80,8 @@ async function keepUnreadableLists(trx: Transaction<Schema>): Promise<void> {
  * Lays out, as absent_property, what stands of the page's readable companies and the page does not give, and says of
  * what stays why: what a person has brought back; lists that cannot be right; properties that the page does not list,
  * for those it was not asked for, or it breaks the rules; all of it where the page shows a smaller share than
- * `minSeenShare`. Whatever stays is marked as not renewed. What another page of the search has judged before is not
- * laid out.
+ * `minSeenShare`. Whatever stays is marked as not renewed. Of a company that another page of the search has given,
+ * nothing is laid out.
  */
 async function keepUnrenewedProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const { submissionId } = options
@@ -94,7 +94,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
         select from merge_property m
         where m.company_key = t.company_key and m.property_key = t.property_key and m.ordinal = t.ordinal
       )
-      and not c.seen`.execute(trx)
+      and not c.given`.execute(trx)
   const { rows } = await sql<{ some: boolean }>`select exists (select from absent_property) as some`.execute(trx)
   if (rows[0]?.some !== true) return
   if (await someUnrenewed(trx)) {
@@ -172,7 +172,7 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
     select (select count(*) from absent_property where ${listed}) as absent,
       (
         select count(*) from staged_company c join company_property t using (company_key)
-        where c.readable and ${listed} and not c.seen
+        where c.readable and ${listed} and not c.given
       ) as known
     where exists (select from absent_property where reason is null)`.execute(trx)
   if (rows[0] === undefined) return

@@ -1,5 +1,8 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { ofSelectedType } from './known-companies.ts'
+import { notGiven } from './unrenewed-parts.ts'
+import { keepRemovedProperties } from './value-history.ts'
 
 /**
  * Settles, in what is staged, where the page contradicts another page of the same search about one company: the greater
@@ -7,52 +10,78 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
  * first is up to chance: what comes of them must not be. After the calculators were claimed and before anything is
  * merged.
  *
- * What the other page did not show, or only in a form that cannot be read, contradicts nothing. Companies that the
- * search has not shown before cost one look.
+ * What the other page did not show, or only in a form that cannot be read, contradicts nothing: what has been given
+ * before is noted as such in staged_company and staged_calculator. Companies that the search has not shown before cost
+ * two looks.
+ *
+ * @param calculatorTypeIds the types that the search selected; empty for all.
  */
-export async function settleContradictions(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  const { rows } = await sql<{ some: boolean }>`
-    select exists (select from staged_company where seen and readable) as some`.execute(trx)
-  if (rows[0]?.some !== true) return
-  await layOutGiven(trx, submissionId)
+export async function settleContradictions(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
+  const companies = await noteGivenCompanies(trx, submissionId)
+  const calculators = await noteGivenCalculators(trx, submissionId, calculatorTypeIds)
+  if (companies + calculators === 0n) return
+  await layOutGiven(trx)
   await settleNames(trx, submissionId)
   await settleCalculators(trx, submissionId)
   await settleValues(trx, submissionId)
   await settleProperties(trx, submissionId)
 }
 
-/** Whether a part, as the condition says it of `u`, stands although no page of the search has given it so far. */
-function notGiven(submissionId: number, part: RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql<boolean>`exists (
-    select from unrenewed_part u
-    where (u.submission_id = ${submissionId} or u.reason = 'restored') and ${part}
-  )`
+async function noteGivenCompanies(trx: Transaction<Schema>, submissionId: number): Promise<bigint> {
+  const { numAffectedRows = 0n } = await sql`
+    update staged_company s set given = true
+    from company c
+    where s.seen and s.readable and c.company_key = s.company_key and c.removed_at is null
+      and not ${notGiven(submissionId, sql`u.company_key = s.company_key and u.part = 'company'`)}`.execute(trx)
+  return numAffectedRows
+}
+
+/** Those of other companies too, which the page may show in a form that cannot be read. */
+async function noteGivenCalculators(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<bigint> {
+  const { numAffectedRows = 0n } = await sql`
+    update staged_calculator s set given = true
+    from staged_company c
+    where c.company_ordinal = s.company_ordinal and not s.removed and (c.seen or s.owner_key <> c.company_key)
+      and not exists (select from fresh_calculator f where f.calculator_key = s.calculator_key)
+      and coalesce(
+        (
+          select true from search_seen_calculator z
+          where z.submission_id = ${submissionId} and z.calculator_key = s.calculator_key
+        ),
+        (
+          select z.given from search_seen_company z
+          where z.submission_id = ${submissionId} and z.company_key = s.owner_key
+        ) and exists (
+          select from calculator k where k.calculator_key = s.calculator_key and ${ofSelectedType(calculatorTypeIds)}
+        ),
+        false
+      )
+      and not ${notGiven(
+        submissionId,
+        sql`u.company_key = s.owner_key and u.part = 'calculator' and u.calculator_key = s.calculator_key`,
+      )}`.execute(trx)
+  return numAffectedRows
 }
 
 /** Lays out, as given_company and given_calculator, what is on the page and another page of the search has given. */
-async function layOutGiven(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+async function layOutGiven(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temporary table given_company on commit drop as
-    select c.company_ordinal, c.company_key, c.company_id, z.whole
-    from staged_company c
-    join search_seen_company z on z.submission_id = ${submissionId} and z.company_key = c.company_key
-    where c.seen and c.readable
-      and not ${notGiven(submissionId, sql`u.company_key = c.company_key and u.part = 'company'`)}`.execute(trx)
+    select company_ordinal, company_key, company_id from staged_company where given`.execute(trx)
   await sql`
     create temporary table given_calculator on commit drop as
     select s.calculator_ordinal, s.calculator_key, s.calculator_id, c.company_key, c.company_id
     from staged_calculator s
-    join given_company c on c.company_ordinal = s.company_ordinal and c.company_key = s.owner_key
-    where s.readable and not s.removed
-      and not exists (select from fresh_calculator f where f.calculator_key = s.calculator_key)
-      and (c.whole or exists (
-        select from search_seen_calculator z
-        where z.submission_id = ${submissionId} and z.calculator_key = s.calculator_key
-      ))
-      and not ${notGiven(
-        submissionId,
-        sql`u.company_key = c.company_key and u.part = 'calculator' and u.calculator_key = s.calculator_key`,
-      )}`.execute(trx)
+    join staged_company c on c.company_ordinal = s.company_ordinal and c.company_key = s.owner_key
+    where s.given and s.readable`.execute(trx)
 }
 
 async function settleNames(trx: Transaction<Schema>, submissionId: number): Promise<void> {
@@ -142,9 +171,16 @@ async function settleValues(trx: Transaction<Schema>, submissionId: number): Pro
 
 /**
  * Of two lists one stays whole: half of one beside half of another is none that the service ever had. Where it is the
- * page's, what is further down in the other is taken away, which a page else does not of a company shown before.
+ * page's, what is further down in the other is taken away, which a page else does not of a company shown before. What
+ * stands behind the end of the other, because its removal was withheld, is of neither.
  */
 async function settleProperties(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const notGivenOf = (list: ReturnType<typeof sql>, ordinal: ReturnType<typeof sql>) =>
+    notGiven(
+      submissionId,
+      sql`u.company_key = ${list}.company_key and u.part = 'property' and u.property_key = ${list}.property_key
+        and u.ordinal = ${ordinal}`,
+    )
   await sql`
     create temporary table differing_list on commit drop as
     select * from (
@@ -153,6 +189,7 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
         (
           select array_agg(t.value collate "C" order by t.ordinal) from company_property t
           where t.company_key = g.company_key and t.property_key = p.property_key
+            and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
         ) as stands
       from given_company g
       join staged_property s using (company_ordinal)
@@ -162,13 +199,9 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
           select from staged_unrenewed_property h
           where h.company_ordinal = g.company_ordinal and coalesce(h.property_id, s.property_id) = s.property_id
         )
-        and not ${notGiven(
-          submissionId,
-          sql`u.company_key = g.company_key and u.part = 'property' and u.property_key = p.property_key`,
-        )}
       group by g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id
     ) listed
-    where given <> stands`.execute(trx)
+    where given <> stands and not ${notGivenOf(sql`listed`, sql`1`)}`.execute(trx)
   await sql`
     delete from staged_property s using differing_list d
     where d.given < d.stands and s.company_ordinal = d.company_ordinal and s.property_id = d.property_id`.execute(trx)
@@ -176,16 +209,18 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
     insert into staged_property (company_ordinal, property_id, ordinal, value)
     select d.company_ordinal, d.property_id, t.ordinal, t.value
     from differing_list d join company_property t using (company_key, property_key)
-    where d.given < d.stands`.execute(trx)
+    where d.given < d.stands and not ${notGivenOf(sql`t`, sql`t.ordinal`)}`.execute(trx)
   await sql`
-    with surplus as (
+    with removed as (
       delete from company_property t using differing_list d
       where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
-        and not exists (
-          select from staged_property s
-          where s.company_ordinal = d.company_ordinal and s.property_id = d.property_id and s.ordinal = t.ordinal
+        and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
+        and t.ordinal > (
+          select max(ordinal) from staged_property s
+          where s.company_ordinal = d.company_ordinal and s.property_id = d.property_id
         )
-    )
+      returning t.*
+    ), kept as (${keepRemovedProperties('removed', submissionId)})
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
     select 'property', company_id, property_id, 'company_twice', left(to_json(least(given, stands))::text, 200)
     from differing_list`.execute(trx)

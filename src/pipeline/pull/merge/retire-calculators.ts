@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
@@ -250,10 +250,11 @@ function seen(submissionId: number) {
 }
 
 /**
- * Whether a company or calculator was here before the search was planned. One that was first seen at a time that lies
- * ahead, while the plan does not, was: our database's clock was put back since. Both moments are looked up once.
+ * Whether what has a `first_seen_at` (a company, a calculator, a document) was here before the search was planned. What
+ * was first seen at a time that lies ahead, while the plan does not, was: our database's clock was put back since. Both
+ * moments are looked up once.
  */
-function hereBefore(submissionId: number) {
+export function hereBefore(submissionId: number): RawBuilder<boolean> {
   const planned = (moment: ReturnType<typeof sql>) =>
     sql`(select ${moment} from submission where submission_id = ${submissionId})`
   const ahead = planned(sql`

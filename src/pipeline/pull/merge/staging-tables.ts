@@ -86,19 +86,21 @@ const nameTables = {
 }
 
 const companyTables = {
-  // The merge finds the keys, and what the search has shown before this page (seen) and with it (seen_…).
+  // The merge finds the keys, what the search has shown before this page (seen), in a form that can be read (given),
+  // and what it has shown with it (seen_…).
   staged_company: `
     company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
     readable boolean not null, complete boolean not null, content_hash uuid, content_bytes integer,
     calculators integer not null, values integer not null, company_key integer,
-    on_many_pages boolean not null default false, seen boolean not null default false, seen_pages integer,
-    seen_whole boolean`,
+    on_many_pages boolean not null default false, seen boolean not null default false,
+    given boolean not null default false, seen_pages integer, seen_given boolean`,
   staged_property: `
     company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null`,
   staged_calculator: `
     calculator_ordinal integer primary key, company_ordinal integer not null, calculator_id uuid not null,
     type_id uuid, title text, title_problem text, period_year integer, period_month smallint, month_null text,
-    readable boolean not null, calculator_key integer, owner_key integer, removed boolean`,
+    readable boolean not null, calculator_key integer, owner_key integer, removed boolean,
+    given boolean not null default false`,
   staged_reference: 'reference integer not null, variable_id text not null, variable_key integer',
   staged_value: `
     calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null`,

@@ -36,20 +36,32 @@ export async function someUnrenewed(trx: Transaction<Schema>): Promise<boolean> 
 }
 
 /**
+ * Whether a part, as the condition says it of `u`, stands although no page of the search has given it so far: it is
+ * marked so by this search, or brought back by a person.
+ */
+export function notGiven(submissionId: number, part: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select from unrenewed_part u
+    where (u.submission_id = ${submissionId} or u.reason = 'restored') and ${part}
+  )`
+}
+
+/**
  * Marks companies, calculators, company names and titles of the page that stand as they did because the page gives
- * nothing of them that can be read, and takes the mark off those that it renews. After the merge of the rest. What a
- * person has brought back keeps its mark until it is shown: one that cannot be read is not.
+ * nothing of them that can be read, and takes the mark off those that it renews. After the merge of the rest. What
+ * another page has given is not marked, and what a person has brought back keeps its mark until it is shown: one that
+ * cannot be read is not.
  */
 export async function markWholeParts(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     insert into unrenewed_part (company_key, part, reason, withheld, submission_id)
     select c.company_key, 'company', s.name_problem, false, ${submissionId}::bigint
     from staged_company s join company c using (company_key)
-    where not s.readable and c.removed_at is null
+    where not s.readable and not s.seen and c.removed_at is null
     union all
     select c.company_key, 'company_name', s.name_problem, false, ${submissionId}::bigint
     from staged_company s join company c using (company_key)
-    where s.readable and s.name is null and c.name is not null
+    where s.readable and not s.given and s.name is null and c.name is not null
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
   // One that cannot be read is still that of the company which had it, and there it has to be read again.
@@ -64,11 +76,11 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
         where unit = 'calculator' and reason <> 'calculator_twice'
         group by calculator_id
       ) unread on unread.calculator_id = s.calculator_id
-      where not s.readable and k.removed_at is null
+      where not s.readable and not s.given and k.removed_at is null
       union all
       select k.company_key, 'calculator_title', k.calculator_key, s.title_problem, false, ${submissionId}::bigint
       from staged_calculator s join calculator k using (calculator_key)
-      where s.readable and s.title is null and k.title is not null
+      where s.readable and not s.given and s.title is null and k.title is not null
       ${markAgain}
       where unrenewed_part.reason <> 'restored'
       returning company_key
@@ -209,15 +221,15 @@ export type UnrenewedOptions = {
  * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person
  * has brought back, those that the page gives in a form that cannot be right, and all inputs or outputs where the page
  * shows a smaller share of them than `minSeenShare`. They become `unrenewed`, with the reason, and are marked as not
- * renewed. What another page of the search has judged before is left as it stands (`kept`).
+ * renewed. Of a calculator that another page of the search has given, what stands is left as it is (`kept`).
  * @returns how many are still to be removed.
  */
 export async function keepUnrenewedValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
   const { submissionId } = options
   await sql`
     update value_difference d set kind = 'kept'
-    from staged_company c
-    where d.kind = 'removed' and c.company_key = d.company_key and c.seen`.execute(trx)
+    from staged_calculator k
+    where d.kind = 'removed' and k.calculator_key = d.calculator_key and k.given`.execute(trx)
   if (await someUnrenewed(trx)) {
     await sql`
       update value_difference d set kind = 'unrenewed', reason = 'restored', withheld = true

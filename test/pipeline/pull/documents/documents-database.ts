@@ -5,7 +5,11 @@ import {
   type FinishedDocuments,
   finishDocuments,
 } from '../../../../src/pipeline/pull/documents/finish-documents.ts'
-import { type LoadedDocuments, loadDocuments } from '../../../../src/pipeline/pull/documents/load-documents.ts'
+import {
+  type LoadDocumentsOptions,
+  type LoadedDocuments,
+  loadDocuments,
+} from '../../../../src/pipeline/pull/documents/load-documents.ts'
 import type { PageLimits } from '../../../../src/pipeline/reading/page-limits.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
 import { defaultPageLimits } from '../limits.ts'
@@ -28,7 +32,12 @@ export type DocumentsDatabase = AsyncDisposable & {
   quarantine(): Promise<{ item: string | null; reason: string; excerpt: string }[]>
 }
 
-type LoadOver = { limits?: Partial<PageLimits>; ids?: Record<string, string[]>; search?: string; chunk?: number }
+type LoadOver = {
+  limits?: Partial<PageLimits>
+  ids?: Record<string, string[]>
+  search?: string
+  chunk?: number
+} & Pick<LoadDocumentsOptions, 'atEnd'>
 
 export async function documentsDatabase(): Promise<DocumentsDatabase> {
   const { url } = await testDatabase()
@@ -62,13 +71,14 @@ export async function documentsDatabase(): Promise<DocumentsDatabase> {
         .returning(['page_id', 'submission_id', 'ordinal'])
         .execute()
     },
-    load: async (page, text, { limits, ids = { things: ['id'] }, search = 'things', chunk } = {}) => {
+    load: async (page, text, { limits, ids = { things: ['id'] }, search = 'things', chunk, atEnd } = {}) => {
       const bytes = typeof text === 'string' ? Buffer.from(text) : text
       return await withSession(pool, (session) =>
         loadDocuments(session, known(page), inChunks(bytes, chunk ?? bytes.length), {
           search,
           idMembers: new Map(Object.entries(ids)),
           limits: { ...defaultPageLimits, ...limits },
+          ...(atEnd !== undefined && { atEnd }),
         }),
       )
     },

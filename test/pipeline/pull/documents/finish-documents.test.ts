@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { documentsDatabase } from './documents-database.ts'
 
@@ -179,6 +180,19 @@ describe('the end of a search for documents', () => {
     expect(await database.finish(listed, { minSeenShare: 0 })).toEqual({ documents: 1, withheld: false, reason: null })
   })
 
+  it('tombstones in a list that has an element without an id where no share of it need be seen', async () => {
+    await using database = await documentsDatabase()
+    const page = (...ids: string[]) => ({ things: [...things(...ids).things, { name: 'no id, for good' }] })
+    await database.night(page('a', 'b', 'c'))
+    const end = async (minSeenShare: number) => {
+      const [listed] = await database.search()
+      await database.load(listed, JSON.stringify(page('a', 'b')))
+      return await database.finish(listed, { minSeenShare })
+    }
+    expect(await end(0.01)).toMatchObject({ documents: 0, reason: 'unidentified_documents' })
+    expect(await end(0)).toEqual({ documents: 1, withheld: false, reason: null })
+  })
+
   it('judges each list by itself: one that is gone is not made good by another that stays', async () => {
     await using database = await documentsDatabase()
     const heads = { heads: ['1', '2', '3', '4', '5', '6'] }
@@ -191,6 +205,24 @@ describe('the end of a search for documents', () => {
     })
     expect((await database.documents()).filter(({ here }) => !here)).toMatchObject([{ list: 'more' }])
   })
+
+  it.each([
+    ['was ahead when it first returned them', 'document set first_seen_at'],
+    ['was ahead when it was planned, too', 'document set first_seen_at = now(); update submission set planned_at'],
+  ])(
+    'keeps a list that comes back empty after the clock of our database was put back, which %s',
+    async (_when, set) => {
+      await using database = await documentsDatabase()
+      await database.night(things('a', 'b'))
+      const [listed] = await database.search()
+      for (const statement of `update ${set} = now() + interval '1 hour'`.split('; ')) {
+        await sql.raw(statement).execute(database.db)
+      }
+      await database.load(listed, JSON.stringify(things()))
+      expect(await database.finish(listed)).toMatchObject({ documents: 0, reason: 'too_few_documents' })
+      expect((await database.documents()).filter(({ here }) => here)).toHaveLength(2)
+    },
+  )
 
   it('comes once, however often it is asked for', async () => {
     await using database = await documentsDatabase()

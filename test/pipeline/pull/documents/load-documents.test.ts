@@ -269,3 +269,31 @@ describe('a page kept as documents', () => {
     expect(rows).toEqual([{ count: 20_000 }])
   })
 })
+
+describe('a list that a page lacks', () => {
+  it('comes into the quarantine where documents of it stand, without a look at each of them', async () => {
+    await using database = await documentsDatabase()
+    const insert = (search: string, list: string, count: number, removedAt: Date | null = null) =>
+      sql`
+        insert into document (search, list, document_id, content_hash, document, removed_at)
+        select ${search}, ${list}, id, '', 'null', ${removedAt}
+        from generate_series(1, ${count}::integer) id`.execute(database.db)
+    for (const list of ['B', 'things', 'zz']) await insert('things', list, 2_000)
+    for (const list of ['a', 'Z']) await insert('things', list, 10, new Date())
+    await insert('things', 'ä', 1)
+    for (const list of ['b', 'B']) await insert('other', list, 2_000)
+    await sql`analyze document`.execute(database.db)
+    const [listed] = await database.search()
+    let read = Number.NaN
+    await database.load(listed, '{"things":[]}', {
+      atEnd: async (trx) => {
+        const { rows } = await sql<{ read: string }>`
+          select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read
+          from pg_stat_xact_user_tables where relid = 'document'::regclass`.execute(trx)
+        read = Number(rows[0]?.read)
+      },
+    })
+    expect(new Set((await database.quarantine()).map(({ item }) => item))).toEqual(new Set(['B', 'zz', 'ä']))
+    expect(read).toBeLessThan(100)
+  })
+})
