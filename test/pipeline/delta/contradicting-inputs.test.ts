@@ -6,6 +6,7 @@ import { extractNow, type Streams } from './partner.ts'
 import { type DialectPartner, partners, readingsQuery } from './partners.ts'
 
 const byCursor: Streams = { calculator_inputs: { query: readingsQuery, cursor: 'at' } }
+const changesOnly: Streams = { calculator_inputs: { query: readingsQuery, cursor: 'at', fullEvery: 'never' } }
 const bySnapshot: Streams = { calculator_inputs: { query: readingsQuery, capture: 'snapshot' } }
 
 const thirdField = '00000000-0000-4000-8000-0000000000aa'
@@ -140,6 +141,44 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
     await say({ field: ids.otherField, value: 2, day: 2 })
     await night(byCursor)
     expect((await row()).invalid_reason).toMatch(new RegExp(`${ids.otherField}: "1(\\.0)?" and "2(\\.0)?"`))
+  })
+
+  it.each([
+    ['read from the watermark', async () => {}],
+    ['read whole', () => ferry.ledger.pool.query(`update stream_reading set whole_wanted = 'reread'`)],
+  ])('inputs of changes alone contradict each other until they are said again, %s', async (_, before) => {
+    await say({ value: 10 }, { value: 20 }, { field: ids.otherField, value: 1 }, { field: ids.otherField, value: 2 })
+    await night(changesOnly)
+    const first = await row()
+    await partner.clear()
+    await before()
+    await say({ field: thirdField, value: 7, day: 2 })
+    await night(changesOnly)
+    const second = await row()
+    expect(second).toMatchObject({
+      inputs: { ...first.inputs, [thirdField]: expect.anything() },
+      invalid_reason: first.invalid_reason,
+    })
+    await before()
+    expect(await night(changesOnly)).toEqual({ changed: 0 })
+    await partner.clear()
+    await say({ field: ids.otherField, value: 3, day: 3 })
+    await before()
+    await night(changesOnly)
+    const third = await row()
+    expect(third.invalid_reason).toContain(ids.field)
+    expect(third.invalid_reason).not.toContain(ids.otherField)
+    await say({ field: ids.otherField, value: 4, day: 3 })
+    await before()
+    await night(changesOnly)
+    const { invalid_reason: both } = await row()
+    expect(both).toContain(ids.field)
+    expect(both).toMatch(new RegExp(`${ids.otherField}: "3(\\.0)?" and "4(\\.0)?"`))
+    await partner.clear()
+    await say({ field: ids.otherField, value: 4, day: 4 }, { field: ids.field.toUpperCase(), value: 20, day: 4 })
+    await before()
+    await night(changesOnly)
+    expect(await row()).toMatchObject(valid)
   })
 
   it('inputs without a cursor contradict each other', async () => {

@@ -127,10 +127,11 @@ async function insertRows(
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     with written as (
-      insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, contradiction, guard_run,
-                              guard_change)
+      insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, contradiction,
+                              contradicting_parts, guard_run, guard_change)
       overriding system value
-      select row_id, ${stream}, partner_id, row_key, content, hash, contradicts, ${mark.run}, ${mark.change}
+      select row_id, ${stream}, partner_id, row_key, content, hash, contradicts, contradicting_parts, ${mark.run},
+             ${mark.change}
       from (${rows}) made
       order by row_key
       returning row_id, partner_id, desired_hash as hash, contradiction as contradicts
@@ -153,7 +154,7 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
   await sql`
     create temp table compared on commit drop as
     select landed.partner_id, landed.row_key, landed.content, landed.hash, landed.judged, landed.reason,
-           landed.contradicts, landed.row_id as new_row_id, held.row_id,
+           landed.contradicts, landed.contradicting_parts, landed.row_id as new_row_id, held.row_id,
            case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed'
                 else 'returned' end as change,
            case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
@@ -223,13 +224,15 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
   const change = (of: string) =>
     sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${sql.ref(`${of}.guard_change`)} end`
   const created = sql`
-    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, pending, guard_change
+    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, contradicting_parts, pending,
+           guard_change
     from compared where change = 'new'`
   await insertRows(trx, landing, created, { run: mark('made'), change: change('made') })
   await sql`
     update source_row
     set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id,
-        contradiction = contradicts, changed_at = clock_timestamp(), gone_at = null,
+        contradiction = contradicts, contradicting_parts = compared.contradicting_parts,
+        changed_at = clock_timestamp(), gone_at = null,
         guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
