@@ -127,8 +127,9 @@ async function extractDelta(
           whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
         }
         let partial: string[] = []
-        if (whole === null && shape.parts !== undefined) {
-          partial = await partialHotels(trx, name, yieldsAll)
+        // Where a row that does not come may be there all the same, one that was gone is merged as if it had not been.
+        if (whole === null && yieldsAll && shape.parts !== undefined) {
+          partial = await partialHotels(trx, name)
           if (partial.length > hotelsAtMost) {
             await emptyStage(trx)
             seen = await stage(null)
@@ -145,7 +146,7 @@ async function extractDelta(
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: complete ? 'all' : yieldsAll && partial.length > 0 ? 'returning' : 'none',
+          completeRows: complete ? 'all' : partial.length > 0 ? 'returning' : 'none',
           missing: complete,
           yieldsAll,
           guard,

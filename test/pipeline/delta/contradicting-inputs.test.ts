@@ -115,6 +115,31 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
     })
   })
 
+  it('inputs that contradict each other are asked for once a night when another input comes', async () => {
+    await say({ value: 10 }, { value: 20 }, { field: ids.otherField, value: 5 })
+    await night(byCursor)
+    await say({ field: thirdField, value: 7, day: 2 })
+    await night(byCursor)
+    const read = await ferry.ledger.db
+      .selectFrom('run_stream')
+      .select(['read', 'hotels_asked', 'whole'])
+      .orderBy('run_id', 'desc')
+      .executeTakeFirstOrThrow()
+    expect(read).toEqual({ read: 4, hotels_asked: 1, whole: null })
+  })
+
+  it('inputs that contradict each other in more hotels than can be asked for have no stream read whole', async () => {
+    for (const value of [1, 2]) {
+      await partner.run(`
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 5001)
+        insert into reading select 'M-' || i, 2025, 1, '${ids.field}', ${value}, '2026-01-01 00:00:00' from n`)
+    }
+    await night(byCursor)
+    expect(await night(byCursor)).toEqual({ changed: 0 })
+    const read = ferry.ledger.db.selectFrom('run_stream').select(['read', 'whole']).orderBy('run_id', 'desc')
+    expect(await read.executeTakeFirstOrThrow()).toEqual({ read: 10_002, whole: null })
+  })
+
   it('inputs with different cursors do not contradict each other: the later one wins, wherever it comes', async () => {
     await say(
       { value: 10 },

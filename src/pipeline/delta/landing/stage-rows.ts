@@ -113,9 +113,8 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Of which ledger rows all is staged that the partner has: `returning` are those that were gone or contradicted
- * themselves, and `some` are those that were gone and those in the table `vanished_row`. A delta alone brings what
- * changed, and proves of no row that this is all of it.
+ * Of which ledger rows all is staged that the partner has: `returning` are those that were gone, and `some` are these
+ * and those in the table `vanished_row`. A delta alone brings what changed, and proves of no row that this is all of it.
  */
 export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
 
@@ -134,7 +133,7 @@ export async function foldTogether(
 ): Promise<void> {
   const complete = {
     none: sql`false`,
-    returning: sql`held.gone_at is not null or held.contradiction is not null`,
+    returning: sql`held.gone_at is not null`,
     // Of a row that was gone no line was left, so what comes now is all that the partner has.
     some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
     all: sql`true`,
