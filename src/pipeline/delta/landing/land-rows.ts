@@ -149,7 +149,10 @@ const invalidReason = sql`coalesce(contradicts, reason)`
 const judgedAlone = (basis: number, otherwise: RawBuilder<unknown>) =>
   sql`case when judged or contradicts is not null then ${notCompared(basis)}::integer else ${otherwise} end`
 
-/** What differs from the ledger, or is there again: the table `compared`. */
+/**
+ * What differs from the ledger, or is there again: the table `compared`. What contradicts itself is not `pending`: it is
+ * invalid, nothing of it is sent, and once it is right it is compared again.
+ */
 async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
     create temp table compared on commit drop as
@@ -159,7 +162,7 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
                 else 'returned' end as change,
            case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
-           landed.hash is distinct from took.accepted_hash as pending
+           landed.contradicts is null and landed.hash is distinct from took.accepted_hash as pending
     from landed
     left join source_row held on held.stream = ${stream} and held.row_key = landed.row_key
     left join acceptance took on took.row_id = held.row_id
@@ -174,6 +177,10 @@ const marked = (stream: string) => sql`
     and not exists (select from compared where compared.row_id = row.row_id)
     and not exists (select from missing_row where missing_row.row_id = row.row_id)`
 
+/** Whether a marked row would still change, or be gone. */
+const waits = (yieldsAll: boolean) =>
+  sql`case when guard_change = 'gone' then ${yieldsAll} else pending and contradiction is null end`
+
 async function wouldChange(trx: Transaction<Schema>, stream: string, yieldsAll: boolean): Promise<WouldChange> {
   const { rows } = await sql<WouldChange>`
     with change as (
@@ -182,7 +189,7 @@ async function wouldChange(trx: Transaction<Schema>, stream: string, yieldsAll: 
       select 'gone', count(*) from missing_row
       union all
       select guard_change, count(*) from ledger row
-      where ${marked(stream)} and case when guard_change = 'gone' then ${yieldsAll} else pending end
+      where ${marked(stream)} and ${waits(yieldsAll)}
       group by 1
     )
     select coalesce(sum(rows) filter (where guard_change = 'new'), 0)::bigint as new,
@@ -206,7 +213,7 @@ async function judgeMarked(
           gone_at = case when not ${held} and ${yieldsAll} and source_row.guard_change = 'gone'
             then clock_timestamp() else gone_at end
       from (
-        select row_id, case when guard_change = 'gone' then ${yieldsAll} else pending end as waits, guard_change
+        select row_id, ${waits(yieldsAll)} as waits, guard_change
         from ledger row where ${marked(stream)}
       ) earlier
       where earlier.row_id = source_row.row_id
