@@ -138,6 +138,14 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
     expect(await night(byCursor)).toEqual({ changed: 0 })
     const read = ferry.ledger.db.selectFrom('run_stream').select(['read', 'whole']).orderBy('run_id', 'desc')
     expect(await read.executeTakeFirstOrThrow()).toEqual({ read: 10_002, whole: null })
+    // One is put right and no cursor moves: its turn comes, also if it is the last.
+    await say({ code: 'H-0', value: 1, day: 2 })
+    await night(byCursor)
+    const invalid = ferry.ledger.db.selectFrom('ledger').select('partner_id').where('contradiction', 'is not', null)
+    const { partner_id } = await invalid.orderBy('partner_id', 'desc').limit(1).executeTakeFirstOrThrow()
+    await partner.run(`delete from reading where code = '${partner_id}' and value = 2`)
+    for (let nights = 0; nights < 3 && (await invalid.execute()).length > 5_000; nights += 1) await night(byCursor)
+    expect(await invalid.where('partner_id', '=', partner_id).execute()).toEqual([])
   })
 
   it('inputs with different cursors do not contradict each other: the later one wins, wherever it comes', async () => {
