@@ -38,7 +38,7 @@ export async function noteSchedule(
   return rows[0]?.since ?? from
 }
 
-/** Keeps a schedule in force that a daemon goes by: another daemon, which goes by another or lacks the job, retires it. */
+/** Keeps a schedule in force that a daemon goes by: one that goes by another, or lacks the job, retires it. */
 export async function keepSchedule(
   db: Database,
   job: string,

@@ -16,7 +16,7 @@ export function putBackBy(cursorType: string | null): number {
 const plainTime = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d+)?)?$/
 
 type NewestTime = {
-  /** As far as it may move the watermark: no further than the oldest open transaction, as the server shows its start. */
+  /** As far as it may move the watermark: no further than the server shows the oldest open transaction's start. */
   newest: string
   /** That cursor itself, which may lie further ahead. */
   itself: string

@@ -150,8 +150,8 @@ const judgedAlone = (basis: number, otherwise: RawBuilder<unknown>) =>
   sql`case when judged or contradicts is not null then ${notCompared(basis)}::integer else ${otherwise} end`
 
 /**
- * What differs from the ledger, or is there again: the table `compared`. What contradicts itself is not `pending`: it is
- * invalid, nothing of it is sent, and once it is right it is compared again.
+ * What differs from the ledger, or is there again: the table `compared`. What contradicts itself is not `pending`: it
+ * is invalid, nothing of it is sent, and once it is right it is compared again.
  */
 async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
@@ -231,8 +231,8 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
   const change = (of: string) =>
     sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${sql.ref(`${of}.guard_change`)} end`
   const created = sql`
-    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, contradicting_parts, pending,
-           guard_change
+    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, contradicting_parts,
+           pending, guard_change
     from compared where change = 'new'`
   await insertRows(trx, landing, created, { run: mark('made'), change: change('made') })
   await sql`

@@ -114,7 +114,7 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
 
 /**
  * Of which ledger rows all is staged that the partner has: `returning` are those that were gone, and `some` are these
- * and those in the table `vanished_row`. A delta alone brings what changed, and proves of no row that this is all of it.
+ * and those in the table `vanished_row`. A delta alone brings what changed, and proves of no row that this is all.
  */
 export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
 
