@@ -179,12 +179,12 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
   it.each([
     ['read from the watermark', async () => {}],
     ['read whole', () => ferry.ledger.pool.query(`update stream_reading set whole_wanted = 'reread'`)],
-  ])('inputs of changes alone contradict each other until they are said again, %s', async (_, before) => {
+  ])('inputs of changes alone contradict each other until they are said again, %s', async (_, prepare) => {
     await say({ value: 10 }, { value: 20 }, { field: ids.otherField, value: 1 }, { field: ids.otherField, value: 2 })
     await night(changesOnly)
     const first = await row()
     await partner.clear()
-    await before()
+    await prepare()
     await say({ field: thirdField, value: 7, day: 2 })
     await night(changesOnly)
     const second = await row()
@@ -192,24 +192,24 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
       inputs: { ...first.inputs, [thirdField]: expect.anything() },
       invalid_reason: first.invalid_reason,
     })
-    await before()
+    await prepare()
     expect(await night(changesOnly)).toEqual({ changed: 0 })
     await partner.clear()
     await say({ field: ids.otherField, value: 3, day: 3 })
-    await before()
+    await prepare()
     await night(changesOnly)
     const third = await row()
     expect(third.invalid_reason).toContain(ids.field)
     expect(third.invalid_reason).not.toContain(ids.otherField)
     await say({ field: ids.otherField, value: 4, day: 3 })
-    await before()
+    await prepare()
     await night(changesOnly)
     const { invalid_reason: both } = await row()
     expect(both).toContain(ids.field)
     expect(both).toMatch(new RegExp(`${ids.otherField}: "3(\\.0)?" and "4(\\.0)?"`))
     await partner.clear()
     await say({ field: ids.otherField, value: 4, day: 4 }, { field: ids.field.toUpperCase(), value: 20, day: 4 })
-    await before()
+    await prepare()
     await night(changesOnly)
     expect(await row()).toMatchObject(valid)
   })
