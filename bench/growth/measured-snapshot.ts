@@ -38,7 +38,13 @@ export async function snapshotThrice(deps: Deps, run: Run, rows: number): Promis
       await deps.db.deleteFrom('run_stream').where('stream', '=', name).execute()
       const lines = linesOf(rows, changed)
       const snapshot = { server: null, lines: () => bytesOf(lines) } as unknown as PartnerSnapshot
-      await extractSnapshot({ ...deps, config, logger }, run, snapshot, { name, shape, query, queryDigest: name }, judge)
+      await extractSnapshot(
+        { ...deps, config, logger },
+        run,
+        snapshot,
+        { name, shape, query, queryDigest: name },
+        judge,
+      )
     }
   }
 }
