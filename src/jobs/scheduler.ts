@@ -1,5 +1,5 @@
 import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
-import { noteSchedule } from '../db/runs/job-schedule.ts'
+import { keepSchedule, noteSchedule } from '../db/runs/job-schedule.ts'
 import { insertSkippedRun, lastDecided, runInTheWay, takeBackAhead } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
@@ -93,13 +93,17 @@ export function startScheduler(
 
 /**
  * Since when a job has had the schedule that it has now. Kept here as well: of two daemons with different schedules,
- * as while one of them is yet to be told of a new one, neither takes the other's for a change of its own.
+ * as while one of them is yet to be told of a new one, neither takes the other's for a change of its own, and each
+ * keeps its own in force.
  */
 function inForce({ db }: Deps, job: string, began: Date): (setting: Setting, now: Date) => Promise<Date> {
   let known: { schedule: string | null; timeZone: string; since: Date } | undefined
   return async ({ schedule, timeZone }, now) => {
     const stands = known?.schedule === schedule && known.timeZone === timeZone && known.since <= now
-    if (known !== undefined && stands) return known.since
+    if (known !== undefined && stands) {
+      await keepSchedule(db, job, { schedule, timeZone }, known.since)
+      return known.since
+    }
     // The clock may have been ahead when this daemon began.
     const from = known === undefined && began <= now ? began : now
     known = { schedule, timeZone, since: await noteSchedule(db, job, { schedule, timeZone }, { from, now }) }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
 import { settings } from '../../src/config/schema.ts'
-import { retireSchedules } from '../../src/db/runs/job-schedule.ts'
+import { retireSchedules, scheduleSince } from '../../src/db/runs/job-schedule.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import { triggerJob } from '../../src/jobs/trigger-job.ts'
@@ -152,6 +152,45 @@ it('two daemons with different schedules both start what falls due by theirs', a
     })
   })
   expect(await runs()).toEqual(['20T22:00', '21T06:00'].map((due) => ({ trigger: 'schedule', scheduled_for: at(due) })))
+})
+
+const sinceOf = (schedule: string, now: string) =>
+  scheduleSince(ferry.ledger.db, nightlySync.name, { schedule, timeZone: 'UTC' }, at(now))
+
+it('two daemons with different schedules each keep since when theirs counts, while both are up and after one begins again', async () => {
+  await daemon('20T12:00', '0 22 * * *', async (evening) => {
+    await daemon('20T13:00', '0 6 * * *', async (morning) => {
+      await evening.tick('20T13:01')
+      expect(await sinceOf('0 22 * * *', '21T01:00')).toEqual(at('20T12:00'))
+      expect(await sinceOf('0 6 * * *', '21T01:00')).toEqual(at('20T13:00'))
+      await daemon('20T14:00', '0 22 * * *', async ({ tick }) => {
+        await morning.tick('20T14:01')
+        await tick('20T14:02')
+        expect(await sinceOf('0 22 * * *', '21T01:00')).toEqual(at('20T12:00'))
+        expect(await sinceOf('0 6 * * *', '21T01:00')).toEqual(at('20T13:00'))
+      })
+    })
+  })
+})
+
+it('a daemon that lacks a job retires no schedule that another daemon goes by', async () => {
+  await daemon('20T12:00', '0 22 * * *', async ({ tick }) => {
+    await retireSchedules(ferry.ledger.db, ['housekeeping'])
+    await tick('20T12:01')
+    expect(await sinceOf('0 22 * * *', '20T23:00')).toEqual(at('20T12:00'))
+  })
+})
+
+it('a schedule that gave way to another begins with its next occurrence when it comes back', async () => {
+  for (const [began, schedule] of [
+    ['19T12:00', '0 22 * * *'],
+    ['19T13:00', '0 6 * * *'],
+    ['20T12:00', '0 22 * * *'],
+  ] as const) {
+    await daemon(began, schedule, untilDown)
+    expect(await sinceOf(schedule, '20T13:00')).toEqual(at(began))
+  }
+  expect(await runs()).toEqual([])
 })
 
 it('a schedule that was seen by a clock which was ahead begins with its next occurrence once the clock is right', async () => {

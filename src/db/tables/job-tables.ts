@@ -17,11 +17,11 @@ type JobRequestState = 'waiting' | 'started' | 'joined' | 'refused'
 /** The schedule of a job as a daemon saw it last. */
 export type JobScheduleTable = {
   job: string
-  /** Null: it had none. */
-  schedule: string | null
+  /** Empty: it had none. */
+  schedule: string
   time_zone: string
-  /** What fell due before was not to be run. */
-  since: Date
+  /** What fell due before was not to be run; null: it is not in force. */
+  since: Date | null
 }
 
 /** What somebody with access to the database asks for by inserting a row. */

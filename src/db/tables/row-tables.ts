@@ -103,6 +103,8 @@ export type SourceRowTable = {
   desired_hash: Buffer
   /** Set while the partner yields several rows with this key, and nothing says which is newer: then it is invalid. */
   contradiction: string | null
+  /** Of a row made of several: the names of the parts that contradict themselves, each with what was said of it. */
+  contradicting_parts: JSONColumnType<Record<string, string>> | null
   /** The tombstone: since when the partner no longer has the row. Nothing of it is sent while it is set. */
   gone_at: Date | null
   /** The run whose plan holds the row until a person approves, and what would happen to it then. */

@@ -127,8 +127,9 @@ async function extractDelta(
           whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
         }
         let partial: string[] = []
-        if (whole === null && shape.parts !== undefined) {
-          partial = await partialHotels(trx, name, yieldsAll)
+        // Where a row that does not come may be there all the same, one that was gone is merged as if it had not been.
+        if (whole === null && yieldsAll && shape.parts !== undefined) {
+          partial = await partialHotels(trx, name)
           if (partial.length > hotelsAtMost) {
             await emptyStage(trx)
             seen = await stage(null)
@@ -145,7 +146,7 @@ async function extractDelta(
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: complete ? 'all' : yieldsAll && partial.length > 0 ? 'returning' : 'none',
+          completeRows: complete ? 'all' : partial.length > 0 ? 'returning' : 'none',
           missing: complete,
           yieldsAll,
           guard,
@@ -160,7 +161,8 @@ async function extractDelta(
       const why = whole?.reason ?? null
       const complete = why !== null && yieldsAll
       await noteReading(trx, { stream: name, capture: 'cursor', server, queryDigest, whole: why, complete, held })
-      const watermark = await moveWatermark(trx, run, stream, before, { ...seen, openMs: snapshot.openMs })
+      const now = { ...seen, openMs: snapshot.openMs, isWhole: whole !== null }
+      const watermark = await moveWatermark(trx, run, stream, before, now)
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
       await trx
@@ -217,11 +219,13 @@ async function moveWatermark(
   run: Run,
   { name, cursor, cursorType, protection }: CursorStream,
   before: StreamWatermark | null,
-  seen: Seen & { openMs: number },
+  seen: Seen & { openMs: number; isWhole: boolean },
 ): Promise<string | null> {
-  const newest = seen.newestCursor
-  const open = protection === 'transactions' ? seen.openMs : 0
-  const watermark = newest === null ? null : beforeOpen(newest, cursorType, open)
+  const { newestCursor: newest, newestItself: itself, isWhole } = seen
+  const openMs = protection === 'transactions' ? seen.openMs : 0
+  const known = isWhole ? null : (before?.watermark ?? null)
+  const watermark =
+    newest === null ? null : beforeOpen({ newest, itself: itself ?? newest, cursorType, openMs, before: known })
   // Nothing to go by: what is known stays, unless it was taken from another column.
   if (watermark === null) {
     if (before?.cursor == null || before.cursor === cursor) return before?.watermark ?? null

@@ -71,6 +71,7 @@ async function write(
   const newest = await all.newest()
   if (newest !== null) {
     seen.newestCursor = newest[shape.columns.length] ?? null
+    seen.newestItself = newest[shape.columns.length + 1] ?? seen.newestCursor
     seen.newestKey = landingOf(shape, newest).rowKey
   }
   return written

@@ -48,7 +48,7 @@ export async function rereadContradicted(
   await db.transaction().execute((trx) => findContradictions(trx, judge.basis, run.started_at))
   for (const stream of open) {
     // More wait for the next run, or for the next full comparison.
-    const hotels = await contradictedHotels(db, [stream.name], maxPartnerIdLength, hotelsAtMost)
+    const hotels = await contradictedHotels(db, run.run_id, [stream.name], maxPartnerIdLength, hotelsAtMost)
     if (hotels.length === 0) continue
     const ids = hotels.map(({ partner_id }) => partner_id)
     if (await readHotels(deps, run, snapshot, stream, judge, ids)) return
@@ -104,12 +104,14 @@ type ContradictedHotel = { stream: string; partner_id: string }
 
 /**
  * Hotels, stream by stream, whose rows contradict each other or rows of another hotel, as preflight noted it; and those
- * with a row for which the partner yielded two contents. Those whose rows were longest not asked for come first.
+ * with a row for which the partner yielded two contents. Those whose rows were longest not asked for come first; where
+ * nobody notes when that was, others each night.
  *
  * @param longest partner ids of more characters are not stored as the partner has them, so nobody can ask for them.
  */
 async function contradictedHotels(
   db: Database,
+  runId: number,
   streams: readonly string[],
   longest: number,
   limit: number,
@@ -132,7 +134,7 @@ async function contradictedHotels(
     ) hotel
     where stream = any(${streams}::text[]) and length(partner_id) <= ${longest}
     group by stream, partner_id
-    order by min(asked_at) nulls first, partner_id, stream
+    order by min(asked_at) nulls first, hashtextextended(partner_id, ${runId}), partner_id, stream
     limit ${limit}`.execute(db)
   return rows
 }

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { PartnerSnapshot } from '../../partner/dialect.ts'
+import type { DeltaQuery, PartnerSnapshot } from '../../partner/dialect.ts'
 import type { JudgeRow } from '../preflight/preflight.ts'
 import type { CursorStream } from '../streams/our-streams.ts'
 import { maxPartnerIdLength } from '../streams/rules/row-content.ts'
@@ -10,6 +10,8 @@ import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 
 /** Hotels that one query asks for: a statement of some 10 kB. */
 const hotelsAtOnce = 200
+/** So many hotels are asked for. Some servers find none of them by an index: then each query reads the whole stream. */
+const hotelsByName = 1_000
 /** Hotels of a stream that one run asks for. */
 export const hotelsAtMost = 5_000
 
@@ -20,37 +22,43 @@ type HotelReading = {
   judge: JudgeRow
 }
 
-/** Stages all rows of hotels, wherever their cursors stand, from the snapshot that the run reads everything from. */
+/**
+ * Stages all rows of hotels, wherever their cursors stand, from the snapshot that the run reads everything from. Of
+ * many hotels the stream is read once, and the others are left out.
+ */
 export async function stageHotels(
   { client, snapshot, stream, judge }: HotelReading,
   partnerIds: readonly string[],
 ): Promise<Seen> {
   const { shape, query, cursor } = stream
   const seen = nothingSeen()
-  for (let at = 0; at < partnerIds.length; at += hotelsAtOnce) {
-    const some = partnerIds.slice(at, at + hotelsAtOnce)
-    const only = { column: shape.idColumn, partnerIds: some }
-    const rows = snapshot.delta({ ...query, cursor, from: null, overlapMs: 0, only })
+  const stage = async (some: readonly string[], which: Pick<DeltaQuery, 'only'>) => {
+    const rows = snapshot.delta({ ...query, cursor, from: null, overlapMs: 0, ...which })
     await stageRows(client, stagedLines(rows, { shape, judge, seen, only: new Set(some) }))
+  }
+  if (partnerIds.length > hotelsByName) await stage(partnerIds, {})
+  else {
+    for (let at = 0; at < partnerIds.length; at += hotelsAtOnce) {
+      const some = partnerIds.slice(at, at + hotelsAtOnce)
+      await stage(some, { only: { column: shape.idColumn, partnerIds: some } })
+    }
   }
   return seen
 }
 
 /**
- * Hotels of staged rows of which a part says too little. Of one that was gone a delta brings what changed, and that may
- * not be all of it; of one that contradicts itself it may bring something else, and the contradiction stays.
+ * Hotels of staged rows that were gone: a delta brings what changed of them, and that may not be all there is. Of one
+ * that contradicts itself it brings both sides, or neither, and then the contradiction stays.
  *
- * @param yieldsAll whether a row that does not come is gone; else one that was gone is merged as if it had not been.
  * @returns one more than may be asked for where there are more. Partner ids that are not stored as the partner has them
  *   are left out, because nobody can ask for them.
  */
-export async function partialHotels(trx: Transaction<Schema>, stream: string, yieldsAll: boolean): Promise<string[]> {
+export async function partialHotels(trx: Transaction<Schema>, stream: string): Promise<string[]> {
   await sql`analyze staged (row_key)`.execute(trx)
   const { rows } = await sql<{ partner_id: string }>`
     select distinct staged.partner_id
     from staged join source_row held on held.stream = ${stream} and held.row_key = staged.row_key
-    where (held.contradiction is not null or ${yieldsAll} and held.gone_at is not null)
-      and length(staged.partner_id) <= ${maxPartnerIdLength}
+    where held.gone_at is not null and length(staged.partner_id) <= ${maxPartnerIdLength}
     limit ${hotelsAtMost + 1}`.execute(trx)
   return rows.map(({ partner_id }) => partner_id)
 }

@@ -14,6 +14,8 @@ export type Seen = {
   nullCursors: number
   /** The last cursor, as far as it may move the watermark, and the key of the row that carries it. */
   newestCursor: string | null
+  /** That cursor itself, which may lie further ahead. */
+  newestItself: string | null
   newestKey: string | null
   /** The row to look out for, and the last cursor that rows with its key had: undefined while none was met. */
   witness: string | null
@@ -22,7 +24,8 @@ export type Seen = {
 
 /** Nothing seen yet. */
 export function nothingSeen(witness: string | null = null): Seen {
-  return { rows: 0, folded: 0, nullCursors: 0, newestCursor: null, newestKey: null, witness, witnessCursor: undefined }
+  const newest = { newestCursor: null, newestItself: null, newestKey: null }
+  return { rows: 0, folded: 0, nullCursors: 0, ...newest, witness, witnessCursor: undefined }
 }
 
 type Walk = {
@@ -84,13 +87,14 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       if (only?.has(row.partnerId) === false) continue
       seen.rows += 1
       const cursor = values[columns.length] ?? null
+      const at = values[columns.length + 1] ?? cursor
       if (cursor === null) seen.nullCursors += 1
       else {
         seen.newestCursor = cursor
+        seen.newestItself = at
         seen.newestKey = row.rowKey
       }
       if (row.rowKey === seen.witness) seen.witnessCursor = cursor
-      const at = values[columns.length + 1] ?? cursor
       if (at !== before) ordinal += 1
       before = at
       const withoutCursor = cursor === null

@@ -6,6 +6,7 @@ import { extractNow, type Streams } from './partner.ts'
 import { type DialectPartner, partners, readingsQuery } from './partners.ts'
 
 const byCursor: Streams = { calculator_inputs: { query: readingsQuery, cursor: 'at' } }
+const changesOnly: Streams = { calculator_inputs: { query: readingsQuery, cursor: 'at', fullEvery: 'never' } }
 const bySnapshot: Streams = { calculator_inputs: { query: readingsQuery, capture: 'snapshot' } }
 
 const thirdField = '00000000-0000-4000-8000-0000000000aa'
@@ -114,6 +115,39 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
     })
   })
 
+  it('inputs that contradict each other are asked for once a night when another input comes', async () => {
+    await say({ value: 10 }, { value: 20 }, { field: ids.otherField, value: 5 })
+    await night(byCursor)
+    await say({ field: thirdField, value: 7, day: 2 })
+    await night(byCursor)
+    const read = await ferry.ledger.db
+      .selectFrom('run_stream')
+      .select(['read', 'hotels_asked', 'whole'])
+      .orderBy('run_id', 'desc')
+      .executeTakeFirstOrThrow()
+    expect(read).toEqual({ read: 4, hotels_asked: 1, whole: null })
+  })
+
+  it('inputs that contradict each other in more hotels than can be asked for have no stream read whole', async () => {
+    for (const value of [1, 2]) {
+      await partner.run(`
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 5001)
+        insert into reading select 'M-' || i, 2025, 1, '${ids.field}', ${value}, '2026-01-01 00:00:00' from n`)
+    }
+    await night(byCursor)
+    expect(await night(byCursor)).toEqual({ changed: 0 })
+    const read = ferry.ledger.db.selectFrom('run_stream').select(['read', 'whole']).orderBy('run_id', 'desc')
+    expect(await read.executeTakeFirstOrThrow()).toEqual({ read: 10_002, whole: null })
+    // One is put right and no cursor moves: its turn comes, also if it is the last.
+    await say({ code: 'H-0', value: 1, day: 2 })
+    await night(byCursor)
+    const invalid = ferry.ledger.db.selectFrom('ledger').select('partner_id').where('contradiction', 'is not', null)
+    const { partner_id } = await invalid.orderBy('partner_id', 'desc').limit(1).executeTakeFirstOrThrow()
+    await partner.run(`delete from reading where code = '${partner_id}' and value = 2`)
+    for (let nights = 0; nights < 3 && (await invalid.execute()).length > 5_000; nights += 1) await night(byCursor)
+    expect(await invalid.where('partner_id', '=', partner_id).execute()).toEqual([])
+  })
+
   it('inputs with different cursors do not contradict each other: the later one wins, wherever it comes', async () => {
     await say(
       { value: 10 },
@@ -140,6 +174,44 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
     await say({ field: ids.otherField, value: 2, day: 2 })
     await night(byCursor)
     expect((await row()).invalid_reason).toMatch(new RegExp(`${ids.otherField}: "1(\\.0)?" and "2(\\.0)?"`))
+  })
+
+  it.each([
+    ['read from the watermark', async () => {}],
+    ['read whole', () => ferry.ledger.pool.query(`update stream_reading set whole_wanted = 'reread'`)],
+  ])('inputs of changes alone contradict each other until they are said again, %s', async (_, prepare) => {
+    await say({ value: 10 }, { value: 20 }, { field: ids.otherField, value: 1 }, { field: ids.otherField, value: 2 })
+    await night(changesOnly)
+    const first = await row()
+    await partner.clear()
+    await prepare()
+    await say({ field: thirdField, value: 7, day: 2 })
+    await night(changesOnly)
+    const second = await row()
+    expect(second).toMatchObject({
+      inputs: { ...first.inputs, [thirdField]: expect.anything() },
+      invalid_reason: first.invalid_reason,
+    })
+    await prepare()
+    expect(await night(changesOnly)).toEqual({ changed: 0 })
+    await partner.clear()
+    await say({ field: ids.otherField, value: 3, day: 3 })
+    await prepare()
+    await night(changesOnly)
+    const third = await row()
+    expect(third.invalid_reason).toContain(ids.field)
+    expect(third.invalid_reason).not.toContain(ids.otherField)
+    await say({ field: ids.otherField, value: 4, day: 3 })
+    await prepare()
+    await night(changesOnly)
+    const { invalid_reason: both } = await row()
+    expect(both).toContain(ids.field)
+    expect(both).toMatch(new RegExp(`${ids.otherField}: "3(\\.0)?" and "4(\\.0)?"`))
+    await partner.clear()
+    await say({ field: ids.otherField, value: 4, day: 4 }, { field: ids.field.toUpperCase(), value: 20, day: 4 })
+    await prepare()
+    await night(changesOnly)
+    expect(await row()).toMatchObject(valid)
   })
 
   it('inputs without a cursor contradict each other', async () => {

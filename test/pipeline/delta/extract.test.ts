@@ -188,6 +188,36 @@ describe('an extraction', () => {
     }
   })
 
+  it('subtracts once what has been open, and moves no watermark back for a transaction that began after it', async () => {
+    const streams = { properties: { cursor: 'local' } }
+    const late = await partner.pool.connect()
+    const behind = async () => {
+      const run = await streamOf(await extractNow(ferry, partner, streams))
+      expect(run).toMatchObject({ protection: 'transactions', whole: null })
+      return String(run.watermark_after)
+    }
+    try {
+      const local = `(clock_timestamp() at time zone 'UTC')`
+      await partner.pool.query(`insert into hotel (code, name, local) values ('H-1', 'H-1', ${local})`)
+      await extractNow(ferry, partner, streams)
+      const before = String(await watermark())
+      await late.query('begin')
+      const { rows } = await late.query<{ began: string }>(`select (now() at time zone 'UTC')::text as began`)
+      const began = String(rows[0]?.began)
+      // No younger than the tenth of a second that readings stay behind the clock.
+      await partner.pool.query('select pg_sleep(0.11)')
+      expect(await behind()).toBe(before)
+      await partner.pool.query(
+        `insert into hotel (code, name, local) values ('H-2', 'H-2', ${local} + interval '1 day')`,
+      )
+      expect(await behind()).toBe(began)
+      expect(await behind()).toBe(began)
+    } finally {
+      await late.query('rollback')
+      late.release()
+    }
+  })
+
   it('compares integer cursors as numbers', async () => {
     await hotel('H-1', { number: '9' })
     await hotel('H-2', { number: '9007199254740993' })

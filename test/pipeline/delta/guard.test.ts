@@ -239,6 +239,32 @@ describe('the guard', () => {
     expect(await ready(fixed)).toEqual([])
   })
 
+  it.each(['cursor', 'snapshot'] as const)(
+    'holds no night over rows that contradict each other, by %s: nothing of them is sent',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await partner.pool.query(`insert into hotel (code, name, at) select code, 'two', at from hotel`)
+      const run = await night(capture)
+      expect([await held(run), await plans(run)]).toEqual([false, []])
+      const contradicting = ferry.ledger.db
+        .selectFrom('ledger')
+        .select('guard_run')
+        .where('invalid_reason', 'is not', null)
+      expect(await contradicting.execute()).toHaveLength(10)
+      // Rows that an earlier night held for this wait no longer.
+      await ferry.ledger.pool.query(`update source_row set guard_run = $1, guard_change = 'changed'`, [run])
+      const next = await night(capture)
+      expect([await held(next), await plans(next)]).toEqual([false, []])
+      expect(new Set((await contradicting.execute()).map(({ guard_run }) => guard_run))).toEqual(new Set([null]))
+      // Once the source is right, they are judged as all others are.
+      await partner.pool.query(`delete from hotel where name = 'one'`)
+      await partner.pool.query('update hotel set at = clock_timestamp()')
+      const last = await night(capture)
+      expect(await plans(last)).toMatchObject([{ reason: 'share', changed: 10, state: 'waiting' }])
+    },
+  )
+
   it('holds a mass deletion: no tombstone is set until a person approves', async () => {
     await night('snapshot')
     await acceptAll()

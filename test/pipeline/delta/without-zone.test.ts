@@ -12,9 +12,26 @@ describe('a time without a zone', () => {
     ['timestamp with time zone', '2026-11-01 01:50:00+00', hourMs, '2026-11-01 01:50:00+00'],
     ['timestamp', '2026-11-01 01:50:00', hourMs, '2026-11-01 01:50:00'],
     ['timestamp without time zone', 'infinity', hourMs, 'infinity'],
+    ['datetime', '0000-00-00 00:00:00', hourMs, '0000-00-00 00:00:00'],
+    ['datetime', '2026-00-00 00:00:00', hourMs, '2026-00-00 00:00:00'],
+    ['date', '0001-01-01', hourMs, '0001-01-01'],
     ['timestamp without time zone', '0044-03-15 12:00:00 BC', hourMs, '0044-03-15 12:00:00 BC'],
   ])('a watermark of the type %s at %s stands back by what has been open for %d ms', (type, newest, openMs, back) => {
-    expect(beforeOpen(newest, type, openMs)).toBe(back)
+    expect(beforeOpen({ newest, itself: newest, cursorType: type, openMs, before: null })).toBe(back)
+  })
+
+  it.each([
+    ['a row that lies ahead', '01:00:00', '04:00:00', null, '01:00:00'],
+    ['a row of the time of reading', '01:00:00', '03:00:00', null, '01:00:00'],
+    ['clocks that stand further west', '01:00:00', '02:30:00', null, '00:30:00.000'],
+    ['a watermark of before the transaction', '01:00:00', '01:00:00', '00:50:00', '00:50:00'],
+    ['a watermark that was put back', '03:00:00', '03:00:00', '00:50:00', '01:00:00.000'],
+    ['a watermark past all rows', '01:00:00', '01:00:00', '01:10:00', '2026-10-31 23:00:00.000'],
+  ])('a watermark stands back once for a transaction of two hours: %s', (_, newest, itself, before, after) => {
+    const on = (time: string) => (time.includes(' ') ? time : `2026-11-01 ${time}`)
+    const known = before === null ? null : on(before)
+    const seen = { newest: on(newest), itself: on(itself), cursorType: 'datetime2', openMs: 2 * hourMs }
+    expect(beforeOpen({ ...seen, before: known })).toBe(on(after))
   })
 
   it('a time without a zone is read again for an hour more than one that has one', () => {

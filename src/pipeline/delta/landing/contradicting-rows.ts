@@ -32,6 +32,7 @@ export async function findKeyContradictions(trx: Transaction<Schema>): Promise<v
       from said group by row_key having count(*) > 1
     )
     select row_id, partner_id, row_key, one as content, hash, true as judged, null::text as reason,
+           null::jsonb as contradicting_parts,
            format('the partner yields %s rows with this key, and nothing says which is newer. '
                   'They differ in %s. Fix the query, so that it yields one',
                   contents, left(differences, ${quotedCharacters}::integer)) as contradicts
@@ -51,11 +52,12 @@ export const partOrdinal: RawBuilder<unknown> = sql`coalesce((later ->> part.key
 /**
  * Parts of one row that were said more than once, while nothing says which is newer, and that differ: their rows in the
  * table `landed` get a reason. They keep the first of the values in the order of their texts, under a hash over all of
- * them, as rows that share a key do. Only rows of which a part is `repeated` are looked at.
+ * them, as rows that share a key do. Only rows of which a part is `repeated` are looked at, and those of which one
+ * contradicted itself before and was not said again: they keep their `contradicting_parts`.
  */
 export async function settlePartContradictions(trx: Transaction<Schema>, foldedKey: string): Promise<void> {
   const { rows } = await sql<{ any: boolean }>`
-    select exists (select from landed where repeated) as any`.execute(trx)
+    select exists (select from landed where repeated or contradicting_parts is not null) as any`.execute(trx)
   if (rows[0]?.any !== true) return
   await sql`
     with ranked as (
@@ -68,28 +70,30 @@ export async function settlePartContradictions(trx: Transaction<Schema>, foldedK
       select row_key, key, text from ranked where place = 1 group by row_key, key, text
     ),
     gathered as (
-      select row_key, key, min(text)::jsonb as one, string_agg(text, E'\n' order by text) as texts,
-             string_agg(text, ' and ' order by text) as shown
+      select row_key, key, min(text)::jsonb as one, string_agg(text, ' and ' order by text) as shown
       from said group by row_key, key having count(*) > 1
     ),
-    contradiction as (
-      select row_key, jsonb_object_agg(key, one) as parts,
-             string_agg(concat(key, E'\n', texts), E'\n' order by key) as texts,
-             format('the partner yields several values of one of the %s, and nothing says which is newer: %s. '
-                    'Fix the query, so that it yields one', ${foldedKey}::text,
-                    left(string_agg(concat(key, ': ', shown), ', ' order by key), ${quotedCharacters}::integer))
-               as reason
+    found as (
+      select row_key, jsonb_object_agg(key, one) as parts, jsonb_object_agg(key, shown) as shown
       from gathered group by row_key
     ),
     made as (
-      select row_key, texts, contradiction.reason,
-             landed.content || jsonb_build_object(${foldedKey}::text, landed.content -> ${foldedKey}::text || parts)
+      select row_key, coalesce(contradicting_parts, '{}') || coalesce(shown, '{}') as contradicting,
+             landed.content
+               || jsonb_build_object(${foldedKey}::text, landed.content -> ${foldedKey}::text || coalesce(parts, '{}'))
                as content
-      from contradiction join landed using (row_key)
+      from landed left join found using (row_key)
+      where contradicting_parts is not null or shown is not null
       offset 0
     )
     update landed
-    set content = made.content, contradicts = made.reason,
-        hash = substring(sha256(convert_to(concat(made.content::text, E'\n', texts), 'UTF8')) for 16)
+    set content = made.content, contradicting_parts = contradicting,
+        contradicts = format(
+          'the partner yields several values of one of the %s, and nothing says which is newer: %s. '
+          'Fix the query, so that it yields one',
+          ${foldedKey}::text,
+          (select left(string_agg(concat(key, ': ', value), ', ' order by key), ${quotedCharacters}::integer)
+           from jsonb_each_text(contradicting))),
+        hash = substring(sha256(convert_to(concat(made.content::text, E'\n', contradicting::text), 'UTF8')) for 16)
     from made where made.row_key = landed.row_key`.execute(trx)
 }

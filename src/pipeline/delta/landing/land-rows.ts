@@ -127,10 +127,11 @@ async function insertRows(
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     with written as (
-      insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, contradiction, guard_run,
-                              guard_change)
+      insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, contradiction,
+                              contradicting_parts, guard_run, guard_change)
       overriding system value
-      select row_id, ${stream}, partner_id, row_key, content, hash, contradicts, ${mark.run}, ${mark.change}
+      select row_id, ${stream}, partner_id, row_key, content, hash, contradicts, contradicting_parts, ${mark.run},
+             ${mark.change}
       from (${rows}) made
       order by row_key
       returning row_id, partner_id, desired_hash as hash, contradiction as contradicts
@@ -148,17 +149,20 @@ const invalidReason = sql`coalesce(contradicts, reason)`
 const judgedAlone = (basis: number, otherwise: RawBuilder<unknown>) =>
   sql`case when judged or contradicts is not null then ${notCompared(basis)}::integer else ${otherwise} end`
 
-/** What differs from the ledger, or is there again: the table `compared`. */
+/**
+ * What differs from the ledger, or is there again: the table `compared`. What contradicts itself is not `pending`: it
+ * is invalid, nothing of it is sent, and once it is right it is compared again.
+ */
 async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
     create temp table compared on commit drop as
     select landed.partner_id, landed.row_key, landed.content, landed.hash, landed.judged, landed.reason,
-           landed.contradicts, landed.row_id as new_row_id, held.row_id,
+           landed.contradicts, landed.contradicting_parts, landed.row_id as new_row_id, held.row_id,
            case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed'
                 else 'returned' end as change,
            case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
-           landed.hash is distinct from took.accepted_hash as pending
+           landed.contradicts is null and landed.hash is distinct from took.accepted_hash as pending
     from landed
     left join source_row held on held.stream = ${stream} and held.row_key = landed.row_key
     left join acceptance took on took.row_id = held.row_id
@@ -173,6 +177,10 @@ const marked = (stream: string) => sql`
     and not exists (select from compared where compared.row_id = row.row_id)
     and not exists (select from missing_row where missing_row.row_id = row.row_id)`
 
+/** Whether a marked row would still change, or be gone. */
+const waits = (yieldsAll: boolean) =>
+  sql`case when guard_change = 'gone' then ${yieldsAll} else pending and contradiction is null end`
+
 async function wouldChange(trx: Transaction<Schema>, stream: string, yieldsAll: boolean): Promise<WouldChange> {
   const { rows } = await sql<WouldChange>`
     with change as (
@@ -181,7 +189,7 @@ async function wouldChange(trx: Transaction<Schema>, stream: string, yieldsAll: 
       select 'gone', count(*) from missing_row
       union all
       select guard_change, count(*) from ledger row
-      where ${marked(stream)} and case when guard_change = 'gone' then ${yieldsAll} else pending end
+      where ${marked(stream)} and ${waits(yieldsAll)}
       group by 1
     )
     select coalesce(sum(rows) filter (where guard_change = 'new'), 0)::bigint as new,
@@ -205,7 +213,7 @@ async function judgeMarked(
           gone_at = case when not ${held} and ${yieldsAll} and source_row.guard_change = 'gone'
             then clock_timestamp() else gone_at end
       from (
-        select row_id, case when guard_change = 'gone' then ${yieldsAll} else pending end as waits, guard_change
+        select row_id, ${waits(yieldsAll)} as waits, guard_change
         from ledger row where ${marked(stream)}
       ) earlier
       where earlier.row_id = source_row.row_id
@@ -223,13 +231,15 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
   const change = (of: string) =>
     sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${sql.ref(`${of}.guard_change`)} end`
   const created = sql`
-    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, pending, guard_change
+    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, contradicting_parts,
+           pending, guard_change
     from compared where change = 'new'`
   await insertRows(trx, landing, created, { run: mark('made'), change: change('made') })
   await sql`
     update source_row
     set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id,
-        contradiction = contradicts, changed_at = clock_timestamp(), gone_at = null,
+        contradiction = contradicts, contradicting_parts = compared.contradicting_parts,
+        changed_at = clock_timestamp(), gone_at = null,
         guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)

@@ -89,7 +89,8 @@ export const wholeRows = latestOf(sql`jsonb_strip_nulls(content) as content`)
 function latestOf(content: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
   select row_id, partner_id, row_key, content,
-         substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason, null::text as contradicts
+         substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason, null::text as contradicts,
+         null::jsonb as contradicting_parts
   from (
     select distinct on (row_key) row_id, partner_id, row_key, ${content}, judged, reason
     from staged
@@ -112,14 +113,14 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Of which ledger rows all is staged that the partner has: `returning` are those that were gone or contradicted
- * themselves, and `some` are those that were gone and those in the table `vanished_row`. A delta alone brings what
- * changed, and proves of no row that this is all of it.
+ * Of which ledger rows all is staged that the partner has: `returning` are those that were gone, and `some` are these
+ * and those in the table `vanished_row`. A delta alone brings what changed, and proves of no row that this is all.
  */
 export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
 
 /**
- * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`.
+ * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`. A part that
+ * contradicted itself does so until it is said again, or nothing of it came with all there is of its row.
  *
  * @param completeRows whether the rows staged of a key are all that the partner has of it: what the ledger holds beyond
  *   them has been taken back then, like a value that became null.
@@ -132,7 +133,7 @@ export async function foldTogether(
 ): Promise<void> {
   const complete = {
     none: sql`false`,
-    returning: sql`held.gone_at is not null or held.contradiction is not null`,
+    returning: sql`held.gone_at is not null`,
     // Of a row that was gone no line was left, so what comes now is all that the partner has.
     some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
     all: sql`true`,
@@ -158,6 +159,8 @@ export async function foldTogether(
       select first.partner_id, merged.row_key, first.content,
              several and said > (select count(*) from jsonb_object_keys(merged.parts)) as repeated,
              before.parts || taken_back.parts || known.parts as parts,
+             case when held.contradicting_parts is not null and not (${complete}) then ${unsaid} end
+               as contradicting_parts,
              held.row_id as held_row, held.content as held_content, held.desired_hash as held_hash
       from merged
       join first using (row_key)
@@ -177,7 +180,7 @@ export async function foldTogether(
       ) known
     ),
     whole as (
-      select partner_id, row_key, repeated,
+      select partner_id, row_key, repeated, contradicting_parts,
              content || jsonb_build_object(${foldedKey}::text, parts - ${needless}) as content
       from folded
       -- Worked out once a row, not again for its hash.
@@ -185,7 +188,7 @@ export async function foldTogether(
     )
     select nextval(pg_get_serial_sequence('source_row', 'row_id')) as row_id, partner_id, row_key, content,
            substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash,
-           false as judged, null::text as reason, null::text as contradicts, repeated
+           false as judged, null::text as reason, null::text as contradicts, contradicting_parts, repeated
     from whole`.execute(trx)
   await settlePartContradictions(trx, foldedKey)
 }
@@ -208,6 +211,14 @@ function respelt(foldedKey: string): RawBuilder<unknown> {
          )
     end`
 }
+
+/** Of the parts that contradicted themselves in the ledger those that do not come now; null where all do. */
+const unsaid = sql`(
+  select jsonb_object_agg(part.key, part.value) from jsonb_each(held.contradicting_parts) part
+  where not exists (
+    select from jsonb_object_keys(merged.parts) came(key) where lower(came.key) = lower(part.key)
+  )
+)`
 
 /**
  * The names of the parts of a row that are null, and that need not be sent blank: an array, of a row `folded` that is
