@@ -75,8 +75,10 @@ export async function callFailed(
     'exchange_call_failed',
   )
   const { giveUpAfterMs, pollIntervalMs } = deps.config.exchange
-  const over = hasLasted(since, deps.now(), giveUpAfterMs)
-  if (over && !(await goesOnWithout(deps, submission))) {
+  const lasted = hasLasted(since, deps.now(), giveUpAfterMs)
+  const trouble = lasted && submission.overdue_since === null ? await troubleWith(deps, submission) : null
+  const over = lasted && trouble !== 'passed'
+  if (over && !goesOnWithout(submission, trouble)) {
     throw new StopRun(
       code,
       `${error.message}. Given up after ${Math.round((deps.now().getTime() - since.getTime()) / 1000)} seconds; the next run goes on from here`,
@@ -86,7 +88,12 @@ export async function callFailed(
   await deps.db.transaction().execute(async (trx) => {
     await trx
       .updateTable('submission')
-      .set({ failures, failing_since: since, error_code: code, error_message: storableText(error.message) })
+      .set({
+        failures,
+        failing_since: trouble === 'passed' ? deps.now() : since,
+        error_code: code,
+        error_message: storableText(error.message),
+      })
       .where('submission_id', '=', submission.submission_id)
       .execute()
     if (becomes) await becomeOverdue(deps, trx, submission, error.message)
@@ -105,13 +112,29 @@ function failingSince({ failures, failing_since }: Submission): Date | null {
 export async function failsAlone(deps: Deps, submission: Submission): Promise<boolean> {
   const since = failingSince(submission)
   if (since === null || !hasLasted(since, deps.now(), deps.config.exchange.giveUpAfterMs)) return false
-  return await serviceAnswers(deps.exchange)
+  return (await troubleWith(deps, submission)) === 'task'
 }
 
-/** Whether a run can end without a submission, about which calls have failed for as long as is tolerated. */
-async function goesOnWithout({ exchange }: Deps, { state, overdue_since }: Submission): Promise<boolean> {
+/** Whether a run can end without a submission, about which calls have failed for as long as is tolerated. Pure. */
+function goesOnWithout({ state, overdue_since }: Submission, trouble: Trouble | null): boolean {
   if (state !== 'accepted' && state !== 'uncertain') return false
-  return overdue_since !== null || (await serviceAnswers(exchange))
+  return overdue_since !== null || trouble === 'task'
+}
+
+/** `service`: it answers nothing. `task`: it answers, but not about this task. `passed`: it answers about that, too. */
+type Trouble = 'service' | 'task' | 'passed'
+
+/**
+ * What calls about a submission fail over. The task is asked for once more behind the others: a service that came back
+ * meanwhile has not been asked for it since.
+ */
+async function troubleWith({ exchange }: Deps, { correlation_id }: Submission): Promise<Trouble> {
+  if (!(await serviceAnswers(exchange))) return 'service'
+  if (correlation_id === null) return 'task'
+  return await exchange.getTask(correlation_id).then(
+    () => 'passed' as const,
+    () => 'task' as const,
+  )
 }
 
 /** Whether the service answers a call that names nothing of ours. */

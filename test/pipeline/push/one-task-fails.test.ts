@@ -71,6 +71,38 @@ describe('a single task that cannot be asked about', () => {
     },
   )
 
+  it('a single task that can be asked about again, once the service answers others, is waited for', async () => {
+    await using server = await service({
+      [post]: [json({ correlationId })],
+      [path]: [refusal(403), refusal(403), json({ correlationId, status: 'InProgress' })],
+      [list]: [json([])],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    await lookTwice(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', overdue_since: null })
+    expect(await ferry.wave(deps)).toBe(true)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ task_status: 'InProgress', failing_since: null })
+  })
+
+  it('a single task that has ended, and can be asked about again, keeps its outcomes', async () => {
+    const ended: Answer = (response) =>
+      json({ correlationId, status: 'Success', file: { url: `${server.url}/gone` } })(response)
+    await using server = await service({
+      [post]: [json({ correlationId })],
+      [path]: [ended, refusal(403), refusal(403), ended],
+      [list]: [json([])],
+      '/gone': [refusal(410)],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    await lookAtSubmission(deps, id)
+    await lookTwice(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'terminal', overdue_since: null })
+    expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ held_by: id, outcome: null })
+  })
+
   it('a single task that is overdue ends no run, though nothing of the service answers', async () => {
     await using server = await service({ [post]: [json({ correlationId })], [path]: [refusal(500)] })
     await using deps = ferry.deps(server.url)
