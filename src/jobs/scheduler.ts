@@ -98,15 +98,24 @@ export function startScheduler(
  */
 function inForce({ db }: Deps, job: string, began: Date): (setting: Setting, now: Date) => Promise<Date> {
   let known: { schedule: string | null; timeZone: string; since: Date } | undefined
+  let [before, asked]: [Date | undefined, number] = [undefined, 0]
   return async ({ schedule, timeZone }, now) => {
+    const [looked, turn] = [before, asked + 1]
+    before = now
+    asked = turn
     const stands = known?.schedule === schedule && known.timeZone === timeZone && known.since <= now
     if (known !== undefined && stands) {
       await keepSchedule(db, job, { schedule, timeZone }, known.since)
       return known.since
     }
-    // The clock may have been ahead when this daemon began.
-    const from = known === undefined && began <= now ? began : now
-    known = { schedule, timeZone, since: await noteSchedule(db, job, { schedule, timeZone }, { from, now }) }
-    return known.since
+    // It was changed after the look before, unless that is long ago; what fell due since then is not to be missed.
+    const unchanged = known === undefined ? began : looked
+    const isNear = known === undefined || now.getTime() - (looked ?? now).getTime() <= missedAfterMs
+    // The clock may have been ahead when this daemon began, or looked.
+    const from = unchanged !== undefined && unchanged <= now && isNear ? unchanged : now
+    const since = await noteSchedule(db, job, { schedule, timeZone }, { from, now })
+    // A look that took long must not bring back what a later one has found.
+    if (turn === asked) known = { schedule, timeZone, since }
+    return since
   }
 }

@@ -92,6 +92,15 @@ it.each<[string, (jobs: Config['jobs']) => void, string]>([
   })
 })
 
+it('a schedule that is changed just before it falls due begins with that occurrence', async () => {
+  await daemon('20T12:00', '0 22 * * *', async ({ jobs, tick }) => {
+    await tick('20T12:59')
+    jobs['nightly-sync'].schedule = '0 13 * * *'
+    await tick('20T13:00')
+    expect(await runs()).toEqual([{ trigger: 'schedule', scheduled_for: at('20T13:00') }])
+  })
+})
+
 it('a schedule that is set for a job which had one long ago begins with its next occurrence', async () => {
   await daemon('18T01:00', '30 2 * * *', async ({ jobs, tick }) => {
     await tick('18T02:30')
