@@ -5,7 +5,7 @@ import { canaries } from '../helpers/canaries.ts'
 import { some } from '../helpers/some.ts'
 import { type Served, tokens } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
-import { hostileText, nights, troubledWorld } from './troubled-night.ts'
+import { hostileText, nights, strangers, troubledWorld } from './troubled-night.ts'
 import { linkOf, type Visit, visit, type Watched, watchedContext } from './watched-browser.ts'
 
 /** Another name of this machine, as an attacker's DNS would give it. */
@@ -26,6 +26,12 @@ beforeAll(async () => {
     return response.end(`<!doctype html><title>another site</title><body>${theirPage}</body>`)
   })
   api = await troubledWorld()
+  // The last night is held, and what waits names the guard unless it waits for something that was rejected.
+  const rejected = await api.world.pool.query(
+    `update acceptance set outcome = 'rejected', refused_hash = desired_hash from source_row
+     where source_row.row_id = acceptance.row_id and stream = 'properties' and outcome_code = 'task_error'`,
+  )
+  expect(rejected.rowCount).toBe(Object.keys(strangers).length)
   here = await visit(api, await watchedContext(browser))
   page = here.page
 })

@@ -185,7 +185,7 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
     create temporary table differing_list on commit drop as
     select * from (
       select g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id,
-        array_agg(s.value collate "C" order by s.ordinal) as given,
+        array_agg(s.value collate "C" order by s.ordinal) as given, max(s.ordinal) as ends_at,
         (
           select array_agg(t.value collate "C" order by t.ordinal) from company_property t
           where t.company_key = g.company_key and t.property_key = p.property_key
@@ -215,10 +215,7 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
       delete from company_property t using differing_list d
       where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
         and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
-        and t.ordinal > (
-          select max(ordinal) from staged_property s
-          where s.company_ordinal = d.company_ordinal and s.property_id = d.property_id
-        )
+        and t.ordinal > d.ends_at
       returning t.*
     ), kept as (${keepRemovedProperties('removed', submissionId)})
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
