@@ -35,7 +35,7 @@ export function startScheduler(
 ): { tick: () => Promise<void>; stop: () => Promise<void> } {
   dueOccurrence(job.name, scheduleOf(deps.config, job.name), deps.now())
   const force = inForce(deps, job.name, began)
-  const tick = async (): Promise<void> => {
+  const look = async (): Promise<void> => {
     await deps.readClock?.()
     const now = deps.now()
     // Read each time: a configuration that is read again may have another one.
@@ -62,13 +62,16 @@ export function startScheduler(
     await triggerRun(deps, job, missed ? 'missed' : 'schedule', due)
   }
   let ticking = Promise.resolve()
-  const guarded = () => {
-    const ended = tick().catch((error: Error) => {
-      deps.logger.error({ job: job.name, error: error.message }, 'tick_failed')
-    })
-    ticking = Promise.all([ticking, ended]).then(() => {})
+  // One after the other: what a slow one found would otherwise be noted over what a later one has.
+  const tick = (): Promise<void> => {
+    const ended = ticking.then(look)
+    ticking = ended.catch(() => {})
     return ended
   }
+  const guarded = () =>
+    tick().catch((error: Error) => {
+      deps.logger.error({ job: job.name, error: error.message }, 'tick_failed')
+    })
   let timer: NodeJS.Timeout
   const tickAtNextMinute = () => {
     timer = setTimeout(
@@ -98,24 +101,21 @@ export function startScheduler(
  */
 function inForce({ db }: Deps, job: string, began: Date): (setting: Setting, now: Date) => Promise<Date> {
   let known: { schedule: string | null; timeZone: string; since: Date } | undefined
-  let [before, asked]: [Date | undefined, number] = [undefined, 0]
+  let before: Date | undefined
   return async ({ schedule, timeZone }, now) => {
-    const [looked, turn] = [before, asked + 1]
+    const looked = before
     before = now
-    asked = turn
     const stands = known?.schedule === schedule && known.timeZone === timeZone && known.since <= now
     if (known !== undefined && stands) {
       await keepSchedule(db, job, { schedule, timeZone }, known.since)
       return known.since
     }
     // It was changed after the look before, unless that is long ago; what fell due since then is not to be missed.
-    const unchanged = known === undefined ? began : looked
-    const isNear = known === undefined || now.getTime() - (looked ?? now).getTime() <= missedAfterMs
+    const isNear = looked !== undefined && now.getTime() - looked.getTime() <= missedAfterMs
+    const unchanged = known === undefined ? began : isNear ? looked : now
     // The clock may have been ahead when this daemon began, or looked.
-    const from = unchanged !== undefined && unchanged <= now && isNear ? unchanged : now
-    const since = await noteSchedule(db, job, { schedule, timeZone }, { from, now })
-    // A look that took long must not bring back what a later one has found.
-    if (turn === asked) known = { schedule, timeZone, since }
-    return since
+    const from = unchanged <= now ? unchanged : now
+    known = { schedule, timeZone, since: await noteSchedule(db, job, { schedule, timeZone }, { from, now }) }
+    return known.since
   }
 }

@@ -126,9 +126,10 @@ type Trouble = 'service' | 'task' | 'passed'
 
 /**
  * What calls about a submission fail over. The task is asked for once more behind the others: a service that came back
- * meanwhile has not been asked for it since.
+ * meanwhile has not been asked for it since. One that was not sent has no task, so that nobody need be asked.
  */
-async function troubleWith({ exchange }: Deps, { correlation_id }: Submission): Promise<Trouble> {
+async function troubleWith({ exchange }: Deps, { state, correlation_id }: Submission): Promise<Trouble> {
+  if (state === 'planned' || state === 'sending') return 'service'
   if (!(await serviceAnswers(exchange))) return 'service'
   if (correlation_id === null) return 'task'
   return await exchange.getTask(correlation_id).then(
