@@ -30,7 +30,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
   init: [/^(pipeline\/streams|partner|exchange|config)\//],
   jobs: [/^(pipeline|exchange|db|config)\//],
   webhooks: [/^(pipeline|exchange|db|config|network)\//],
-  pipeline: [/^(partner|exchange|db|config)\//],
+  pipeline: [/^heap\.ts$/, /^(partner|exchange|db|config)\//],
   partner: [/^db\/(copy-text\.ts|tables\/)/, /^config\/database-address\.ts$/],
   embedded: [],
   conformance: [/^(exchange|network|config)\//],

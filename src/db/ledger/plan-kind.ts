@@ -291,8 +291,12 @@ async function takeCandidates(
       from free
       cross join lateral (
         select row.row_id, ${partition} as partition, row.desired_hash as wanted_hash
-        from ledger row
-        where row.stream = free.stream and row.partner_id = free.partner_id and ${sendable}
+        -- Planned by itself: what the planner expects the conditions to cost would have it scan all of a small table
+        -- for each property, rather than look its few rows up.
+        from (
+          select * from ledger where stream = free.stream and partner_id = free.partner_id offset 0
+        ) row
+        where ${sendable}
         order by partition, row_id
         limit ${maxRowsOfProperty + 1}
       ) ready

@@ -4,6 +4,7 @@ import { Turns } from '../../../db/copy-ready.ts'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
+import { bytesPassed } from '../../../heap.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import { createDirectWriter } from '../merge/direct-writer.ts'
 import { createKeyBlocks, createNameKeys, makeListedNames, nextListingKey } from '../merge/key-blocks.ts'
@@ -88,6 +89,7 @@ export async function loadFast(
       if (element.kind === 'companyMet') {
         unchanged.add(element.company)
         batches.pass(element.company.content_bytes)
+        bytesPassed(element.company.content_bytes)
       } else if (element.kind === 'companyBytes') {
         batches.add(alone ? { ...element, bytes: Uint8Array.from(element.bytes) } : element, element.bytes.byteLength)
       } else if (element.kind === 'company') batches.add(element, 0)
