@@ -23,6 +23,7 @@ import {
   type StreamWatermark,
   watermarkOf,
 } from './landing/stream-reading.ts'
+import { landReadingAhead } from './read-ahead.ts'
 import { rereadContradicted } from './reread-contradicted.ts'
 import { hotelsAtMost, partialHotels, stageHotelsAnew } from './stage-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
@@ -30,9 +31,9 @@ import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
 import { beforeOpen, putBackBy } from './without-zone.ts'
 
 /**
- * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
- * lands in a transaction of its own; a stream that this run has read already is left alone. Of hotels whose rows then
- * contradict each other, all rows are read from the same snapshot.
+ * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and lands in
+ * a transaction of its own, which may end while the next is read; a stream that this run has read already is left
+ * alone. Of hotels whose rows then contradict each other, all rows are read from the same snapshot.
  *
  * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
  */
@@ -52,10 +53,12 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
     const checked = []
     for (const name of names) checked.push(await checkStream(deps, snapshot, name))
     const judge = await loadJudge(deps)
-    for (const stream of checked.filter(({ name }) => !done.some(({ stream }) => stream === name))) {
-      if (stream.cursor === null) await extractSnapshot(deps, run, snapshot, stream, judge)
-      else await extractDelta(deps, run, snapshot, stream, judge)
-    }
+    const open = checked.filter(({ name }) => !done.some(({ stream }) => stream === name))
+    await landReadingAhead(snapshot, open, (stream, own) =>
+      stream.cursor === null
+        ? extractSnapshot(deps, run, own, stream, judge)
+        : extractDelta(deps, run, own, stream, judge),
+    )
     const byCursor = checked.filter(({ cursor }) => cursor !== null)
     await rereadContradicted(deps, run, snapshot, byCursor, judge)
     await analyzeLedger(db)
