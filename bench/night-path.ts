@@ -102,14 +102,18 @@ export type Path = {
   queued: number
   /** What is left of the makespan without what was waited: the service's own times, and work of ours in its order. */
   critical: number
+  /** Seconds that were waited, and for how many of them processors were free. */
+  waited: number
+  waitedFree: number
   sums: LinkSum[]
 }
 
 /** Sums the chain up by name, in the order in which the names first come. Pure. */
-export function pathOf(links: readonly Link[], slices: readonly Slice[]): Path {
+export function pathOf(links: readonly Link[], slices: readonly Slice[], processors?: number): Path {
   const sums = new Map<string, LinkSum>()
+  let waitedFree = 0
   for (const { what, kind, from, to } of links) {
-    const spell = spellOf(slices, from, to)
+    const spell = spellOf(slices, from, to, processors)
     const seconds = (to - from) / 1000
     const waited = { wait: seconds - spell.queued, service: 0, work: spell.idle }[kind]
     const sum = sums.get(what) ?? {
@@ -122,16 +126,18 @@ export function pathOf(links: readonly Link[], slices: readonly Slice[]): Path {
       service: 0,
       queued: 0,
       idle: 0,
+      free: 0,
     }
     sum.links += 1
     sum.seconds += seconds
     sum.waited += waited
-    for (const part of ['busy', 'service', 'queued', 'idle'] as const) sum[part] += spell[part]
+    waitedFree += Math.min(waited, spell.free)
+    for (const part of ['busy', 'service', 'queued', 'idle', 'free'] as const) sum[part] += spell[part]
     sums.set(what, sum)
   }
   const all = [...sums.values()]
   const makespan = all.reduce((sum, { seconds }) => sum + seconds, 0)
   const queued = all.reduce((sum, spell) => sum + spell.queued, 0)
   const waited = all.reduce((sum, spell) => sum + spell.waited, 0)
-  return { makespan, queued, critical: makespan - queued - waited, sums: all }
+  return { makespan, queued, critical: makespan - queued - waited, waited, waitedFree, sums: all }
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { memoryOf } from './memory.ts'
 
 /**
@@ -153,14 +154,21 @@ export type Spell = {
   queued: number
   /** Nobody did: timers, round trips, the disk. */
   idle: number
+  /** What nobody of the four used of all processors, as time: half of a second in which one of two is used. */
+  free: number
 }
 
 /**
  * Splits the time from one moment to another by who used the processors. Within a slice, work of ours and of the
  * service counts as one after the other, so `idle` is the least that it can have been. Pure.
  */
-export function spellOf(slices: readonly Slice[], from: number, to: number): Spell {
-  const spell: Spell = { busy: 0, service: 0, queued: 0, idle: 0 }
+export function spellOf(
+  slices: readonly Slice[],
+  from: number,
+  to: number,
+  processors = availableParallelism(),
+): Spell {
+  const spell: Spell = { busy: 0, service: 0, queued: 0, idle: 0, free: 0 }
   for (const slice of slices) {
     const overlap = Math.min(to, slice.at) - Math.max(from, slice.from)
     if (overlap <= 0) continue
@@ -174,6 +182,7 @@ export function spellOf(slices: readonly Slice[], from: number, to: number): Spe
     spell.service += served
     spell.queued += queued
     spell.idle += wall - busy - served - queued
+    spell.free += Math.max(0, wall - queued - ((ours + database + partner + service) * share) / processors)
   }
   return spell
 }

@@ -44,6 +44,8 @@ function printTotals(rounds: readonly Round[]): void {
       over(({ others }) => others),
       over(({ path }) => path.critical),
       over(({ path }) => (path.makespan - path.queued) / path.critical, 2),
+      over(({ path }) => path.waited, 2),
+      over(({ path }) => path.waitedFree, 2),
       over(({ path }) => path.queued),
       megabytes(Math.max(...nights.map(({ peaks }) => peaks.ours))),
       megabytes(Math.max(...nights.map(({ peaks }) => peaks.database))),
@@ -51,8 +53,8 @@ function printTotals(rounds: readonly Round[]): void {
     ]
   })
   const head = ['', 'wall', 'without the service', 'our processor', 'our Postgres', "partner's Postgres", 'service']
-  const more = ['others', 'critical path', 'makespan / it', 'queued', 'our peak', 'largest backend', 'sandbox peak']
-  print([...head, ...more], lines)
+  const path = ['others', 'critical path', 'makespan / it', 'waited', 'of it with processors free', 'queued']
+  print([...head, ...path, 'our peak', 'largest backend', 'sandbox peak'], lines)
 }
 
 function printCopies(rounds: readonly Round[]): void {
@@ -149,10 +151,11 @@ function printPath(nights: readonly NightSpent[]): void {
       over(({ service }) => service),
       over(({ queued }) => queued),
       over(({ idle }) => idle),
+      over(({ free }) => free),
       over(({ waited }) => waited),
     ]
   })
-  print(['', 'links', 'seconds', 'we work', 'only the service', 'queued', 'idle', 'waited'], lines)
+  print(['', 'links', 'seconds', 'we work', 'only the service', 'queued', 'idle', 'processors free', 'waited'], lines)
 }
 
 /** Characters of a statement that are shown. */

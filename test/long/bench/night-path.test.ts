@@ -26,6 +26,12 @@ it('on two cores a slice is never longer than itself', () => {
   expect([busy, service, idle].map((seconds) => Math.round(seconds * 1000))).toEqual([100, 0, 0])
 })
 
+it('of a stretch in which one of two processors is used, half is free, and of one in which both are, nothing', () => {
+  const one = spellOf([slice(0, { ours: 0.05, service: 0.05 })], 0, 100, 2)
+  const both = spellOf([slice(0, { ours: 0.1, service: 0.1 })], 0, 100, 2)
+  expect([one, both].map(({ free }) => Math.round(free * 1000))).toEqual([50, 0])
+})
+
 it('a stretch for which everybody stood in line for a processor is not idle', () => {
   const { busy, queued, idle } = spellOf([{ ...slice(0, { ours: 0.02 }), queued: 0.05 }], 0, 100)
   expect([busy, queued, idle].map((seconds) => Math.round(seconds * 1000))).toEqual([20, 50, 30])
@@ -79,5 +85,14 @@ it('the critical path leaves out waits, and what was idle while something was to
   expect(idle.critical).toBeCloseTo(0.03)
   // Busy throughout: three waits for a look, three for a poll, and one for a look at the run.
   const busy = pathOf(chainOf(night), [{ from: 0, at: 600, used: { ...nobody, ours: 0.6 }, queued: 0 }])
-  expect(busy.critical).toBeCloseTo(0.6 - 3 * 0.006 - 3 * 0.02 - 0.01)
+  const waited = 3 * 0.006 + 3 * 0.02 + 0.01
+  expect(busy.critical).toBeCloseTo(0.6 - waited)
+})
+
+it('what is waited is told apart by whether processors were free meanwhile', () => {
+  const waited = 3 * 0.006 + 3 * 0.02 + 0.01
+  const withUse = (used: number) =>
+    pathOf(chainOf(night), [{ from: 0, at: 600, used: { ...nobody, ours: used }, queued: 0 }], 2)
+  expect(withUse(1.2)).toMatchObject({ waited: expect.closeTo(waited), waitedFree: expect.closeTo(0) })
+  expect(withUse(0.6)).toMatchObject({ waited: expect.closeTo(waited), waitedFree: expect.closeTo(waited / 2) })
 })
