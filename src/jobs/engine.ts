@@ -312,6 +312,7 @@ async function submissionBehind({ db }: Deps, queue: string, id: number) {
   const submissions = db
     .selectFrom('submission')
     .select(['submission.submission_id', 'submission.kind', 'submission.state', 'submission.correlation_id'])
+    .select('submission.uncertain_since')
   if (queue === queues.submission) return await submissions.where('submission_id', '=', id).executeTakeFirst()
   if (queue !== queues.page) return undefined
   return await submissions
