@@ -220,6 +220,7 @@ describe("Nightferry's own database", () => {
       ),
     ).toEqual(['error', 'warning', 'ok', 'advice'])
     expect(judgeDisk(3 * gib, gib / 2)[0]?.what).toBe('3.0 GiB of disk are free, and the database takes 512 MiB')
+    expect(judgeDisk(gib / 8, gib)[0]?.todo).toContain('nightferry run housekeeping --dry-run')
   })
   test('dead rows, old statistics, old transactions and a vacuum that is off are named', () => {
     const table = { table: 'acceptance', bytes: 1, live: 1_000_000, dead: 10, vacuumed_at: null, analyzed_at: now }
