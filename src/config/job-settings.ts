@@ -193,7 +193,7 @@ export const notifySettings = section(
       0,
     ),
     heartbeatUrl: receiver(
-      'Called with GET after each nightly-sync that did all of its job and did not fail, for a monitor that raises an alarm when the calls stop; where nightly-sync has no schedule, after each such run of any job but housekeeping and refresh-reference. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
+      'Called with GET after each nightly-sync that did all of its job, was not stopped by the guard and did not fail, for a monitor that raises an alarm when the calls stop; where nightly-sync has no schedule, after each such run of any job but housekeeping and refresh-reference. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
     ),
   },
   'Who is told how runs end.',
