@@ -270,8 +270,8 @@ const finalCodes = new Set([
 ])
 
 /**
- * Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached, or that its
- * disk is full.
+ * Somebody waits at a terminal for a run that a verb started, so it says at once that a server cannot be reached, or
+ * that its disk is full.
  */
 const finalByHand = new Set([
   'exchange_unreachable',
