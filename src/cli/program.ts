@@ -180,12 +180,12 @@ export async function createProgram(
     'list the requests of a run',
     'Nightferry shows the state, the correlation id, the rows and the times of each.',
   )
-    .option('--run <id>', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--run <id>', 'which run (default: the newest but housekeeping)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .action(async (options: SubmissionsOptions) =>
       done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
     )
   verb('waves', 'show which request of a run released which, and what is still parked behind what')
-    .argument('[run]', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .argument('[run]', 'which run (default: the newest but housekeeping)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .action(async (run: number | undefined, options: CommonOptions) =>
       done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
     )

@@ -53,7 +53,7 @@ const days = (text: string, value: number) => count(`${text} Days; 0: for ever.`
 export const housekeepingSettings = section(
   {
     keepRunsDays: days(
-      'How long runs are kept, with their requests and the rows that these carried. What a row, a report, a body, a change or an action still names stays as long as that.',
+      'How long runs are kept, with their requests and the rows that these carried. What a row, a report, a body, a change or an action still names stays as long as that. At least 30, if not for ever.',
       400,
     ).refine((value) => value === 0 || value >= shortestRunsDays, `is neither 0 nor at least ${shortestRunsDays}`),
     keepContentsDays: days('How long it is kept what rows said before they changed.', 400),
@@ -193,7 +193,7 @@ export const notifySettings = section(
       0,
     ),
     heartbeatUrl: receiver(
-      'Called with GET after each nightly-sync that did all of its job and did not fail, for a monitor that raises an alarm when the calls stop; where nightly-sync has no schedule, after each such run of any job but housekeeping and refresh-reference. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
+      'Called with GET after each nightly-sync that did all of its job, was not stopped by the guard and did not fail, for a monitor that raises an alarm when the calls stop; where nightly-sync has no schedule, after each such run of any job but housekeeping and refresh-reference. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
     ),
   },
   'Who is told how runs end.',

@@ -92,15 +92,24 @@ function judgeTracing(standing: 'not asked for' | 'installed' | 'missing'): Foun
   ]
 }
 
-const othersBits = 0o077
+const root = 0
 
-/** Whether anyone but the owner can read a file that holds secrets. Pure. */
-export function judgeFile(file: string, mode: number, secrets: readonly string[]): Found[] {
+/**
+ * Whether others can read a file that holds secrets than those who have to. Of a file of root's, as a secret that
+ * Kubernetes mounts or one of /etc, the group may read it: by the group alone does the daemon come to it. Pure.
+ */
+export function judgeFile(
+  file: string,
+  { mode, uid }: { mode: number; uid: number },
+  secrets: readonly string[],
+): Found[] {
   if (secrets.length === 0) return [ok(`${file} holds no secret`, file)]
-  if ((mode & othersBits) === 0)
-    return [ok(`${file} holds ${secrets.join(', ')}, and only its owner can read it`, file)]
-  const open = `${file} holds ${secrets.join(', ')}, and others than its owner can open it (mode ${(mode & 0o777).toString(8)})`
-  return [warning(open, `chmod 600 ${file}, or name a variable there, such as apiKey: \${EXCHANGE_API_KEY}`, file)]
+  const [readers, most] = uid === root ? ['root and its group', 0o640] : ['its owner', 0o600]
+  const named = `${file} holds ${secrets.join(', ')}`
+  if ((mode & 0o077 & ~most) === 0) return [ok(`${named}, and only ${readers} can read it`, file)]
+  const open = `${named}, and others than ${readers} can open it (mode ${(mode & 0o777).toString(8)})`
+  const todo = `chmod ${most.toString(8)} ${file}, or name a variable there, such as apiKey: \${EXCHANGE_API_KEY}`
+  return [warning(open, todo, file)]
 }
 
 /** Pure. */
@@ -178,9 +187,9 @@ export const configurationChecks: readonly Check[] = [
       const named = secretVariables().flatMap((name) => environment[`${name}_FILE`] || [])
       const files = new Set([...(configFile === null ? [] : [configFile]), ...named])
       const judged = [...files].map(async (file) => {
-        const { mode } = await stat(file)
+        const status = await stat(file)
         const secrets = file === configFile ? secretsIn(await readFile(file, 'utf8')) : ['a secret']
-        return judgeFile(file, mode, secrets)
+        return judgeFile(file, status, secrets)
       })
       const found = (await Promise.all(judged)).flat()
       return found.length > 0 ? found : [ok('There is no file that could hold secrets')]

@@ -87,7 +87,7 @@ export function judgeDisk(free: number | null, taken: number): Found[] {
       ),
     ]
   const what = `${inWords(free)} of disk are free, and ${size}`
-  const todo = 'make room, or lower push.keepPayloadsDays and pull.keepHistoryDays'
+  const todo = 'make room, or keep less: nightferry run housekeeping --dry-run says what it would remove'
   if (free < leastFree) return [error(what, todo)]
   // A vacuum full or an index that is rebuilt needs room beside what there is.
   return free < Math.max(littleFree, taken / 5) ? [warning(what, todo)] : [ok(what)]

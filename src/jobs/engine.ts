@@ -270,8 +270,8 @@ const finalCodes = new Set([
 ])
 
 /**
- * Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached, or that its
- * disk is full.
+ * Somebody waits at a terminal for a run that a verb started, so it says at once that a server cannot be reached, or
+ * that its disk is full.
  */
 const finalByHand = new Set([
   'exchange_unreachable',
@@ -312,6 +312,7 @@ async function submissionBehind({ db }: Deps, queue: string, id: number) {
   const submissions = db
     .selectFrom('submission')
     .select(['submission.submission_id', 'submission.kind', 'submission.state', 'submission.correlation_id'])
+    .select('submission.uncertain_since')
   if (queue === queues.submission) return await submissions.where('submission_id', '=', id).executeTakeFirst()
   if (queue !== queues.page) return undefined
   return await submissions

@@ -6,6 +6,7 @@ import type { Run } from '../db/tables/run-tables.ts'
 import type { Submission } from '../db/tables/submission-tables.ts'
 import { type Deps, StopRun } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
+import { searchKinds } from '../pipeline/streams/kind-names.ts'
 import { type Job, stepsOf } from './job.ts'
 
 /**
@@ -77,18 +78,21 @@ const saidAlready = new Set(['exchange_unauthorized', 'task_list_too_short', 'ki
 
 /**
  * The submission that a run stopped over, and the verb that helps with it, as a sentence or two; null: none would.
- * Pure.
+ * Searches, and requests of which nothing has left, are given up by the next run (`adoptUnfinished`). Pure.
  */
 export function stoppedOver(
   code: string,
-  submission: Pick<Submission, 'submission_id' | 'kind' | 'state' | 'correlation_id'>,
+  submission: Pick<Submission, 'submission_id' | 'kind' | 'state' | 'correlation_id' | 'uncertain_since'>,
 ): string | null {
   if (saidAlready.has(code)) return null
-  const { submission_id: id, kind, state, correlation_id } = submission
+  const { submission_id: id, kind, state, correlation_id, uncertain_since } = submission
   const over = `It stopped over submission ${id} (${kind}${correlation_id === null ? '' : `, task ${correlation_id}`})`
+  if (searchKinds.includes(kind)) return `${over}: nightferry run nightly-sync searches again`
   switch (state) {
     case 'planned':
-      return `${over}, which was not sent: nightferry run nightly-sync sends it, nightferry abandon ${id} gives it up`
+      return uncertain_since === null
+        ? `${over}, of which nothing was sent: nightferry run nightly-sync plans its rows again under another number`
+        : `${over}, whose answer was lost: nightferry run nightly-sync sends it again, nightferry abandon ${id} gives it up`
     case 'sending':
     case 'uncertain':
       return `${over}, whose answer was lost: nightferry run nightly-sync looks again; nightferry adopt ${id} <correlation id> says which task it is, nightferry abandon ${id} that there is none`

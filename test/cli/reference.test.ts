@@ -49,8 +49,9 @@ function withoutEmployees(json: unknown): unknown {
 
 // Each test goes on where the one before it stopped, as one night follows another.
 test('the verb says before the first run that nothing was fetched', async () => {
-  expect(await call('reference')).toMatchObject({ code: 0, stdout: expect.stringContaining('were fetched yet') })
-  expect(await call('reference', '--changes')).toMatchObject({ code: 2 })
+  const verb = expect.stringContaining('were fetched yet; nightferry run refresh-reference fetches them')
+  expect(await call('reference')).toMatchObject({ code: 0, stdout: verb })
+  expect(await call('reference', '--changes')).toMatchObject({ code: 2, stderr: verb })
   expect(await call('reference', '--accept')).toMatchObject({ code: 2 })
 })
 

@@ -220,6 +220,7 @@ describe("Nightferry's own database", () => {
       ),
     ).toEqual(['error', 'warning', 'ok', 'advice'])
     expect(judgeDisk(3 * gib, gib / 2)[0]?.what).toBe('3.0 GiB of disk are free, and the database takes 512 MiB')
+    expect(judgeDisk(gib / 8, gib)[0]?.todo).toContain('nightferry run housekeeping --dry-run')
   })
   test('dead rows, old statistics, old transactions and a vacuum that is off are named', () => {
     const table = { table: 'acceptance', bytes: 1, live: 1_000_000, dead: 10, vacuumed_at: null, analyzed_at: now }
@@ -374,9 +375,16 @@ test('a secret in a file counts, and a reference to a variable does not', () => 
     'exchange: { apiKey: abc }\npartner: { url: "postgres://u:p@h/d" }\ndatabase: { url: embedded }\nnotify: { url: "$' +
     '{HOOK}" }'
   expect(secretsIn(text)).toEqual(['exchange.apiKey', 'partner.url'])
-  expect(
-    [judgeFile('f', 0o100600, ['x']), judgeFile('f', 0o100640, ['x']), judgeFile('f', 0o100644, [])].map(
-      ([one]) => one?.level,
-    ),
-  ).toEqual(['ok', 'warning', 'ok'])
+  const levels = [0o100600, 0o100640].map((mode) => judgeFile('f', { mode, uid: 1_000 }, ['x'])[0]?.level)
+  expect(levels).toEqual(['ok', 'warning'])
+  expect(judgeFile('f', { mode: 0o100644, uid: 1_000 }, [])[0]?.level).toBe('ok')
+})
+
+test("root's file may be open to one group, as a secret that Kubernetes mounts, and to nobody else", () => {
+  const [mounted] = judgeFile('f', { mode: 0o100440, uid: 0 }, ['x'])
+  expect(mounted).toMatchObject({ level: 'ok', what: expect.stringContaining('only root and its group') })
+  for (const mode of [0o100444, 0o100460, 0o100450]) {
+    const [open] = judgeFile('f', { mode, uid: 0 }, ['x'])
+    expect(open).toMatchObject({ level: 'warning', todo: expect.stringContaining('chmod 640 f') })
+  }
 })

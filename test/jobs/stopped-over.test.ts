@@ -7,6 +7,7 @@ const of = (state: SubmissionState, correlation_id: string | null = 'c-1') => ({
   kind: 'calculators',
   state,
   correlation_id,
+  uncertain_since: null as Date | null,
 })
 
 test('a run that stopped over a task names submission, task and the verb that gives it up', () => {
@@ -23,9 +24,26 @@ test.each(['uncertain', 'sending'] as const)('a run that stopped over a lost ans
   expect(words).toContain('nightferry abandon 12')
 })
 
-test('a run that stopped over a request that was never sent names no task', () => {
-  expect(stoppedOver('exchange_failed', of('planned', null))).toMatch(/\(calculators\), which was not sent: /)
+test('a run that stopped over a request of which nothing left says that the next one plans its rows again', () => {
+  const words = stoppedOver('exchange_failed', of('planned', null))
+  expect(words).toMatch(/\(calculators\), of which nothing was sent: nightferry run nightly-sync plans its rows again /)
+  expect(words).not.toContain('abandon 12')
 })
+
+test('a run that stopped over a request that is to be sent again names the verb that gives it up', () => {
+  const words = stoppedOver('exchange_failed', { ...of('planned', null), uncertain_since: new Date() })
+  expect(words).toContain('nightferry run nightly-sync sends it again')
+  expect(words).toContain('nightferry abandon 12 gives it up')
+})
+
+test.each(['planned', 'sending', 'uncertain', 'accepted', 'terminal'] as const)(
+  'a run that stopped over a search (%s) says that the next one searches again, and names no other verb',
+  (state) => {
+    const words = stoppedOver('exchange_failed', { ...of(state), kind: 'companies_search' })
+    expect(words).toMatch(/\(companies_search, task c-1\): nightferry run nightly-sync searches again/)
+    expect(words).not.toMatch(/abandon|adopt/)
+  },
+)
 
 test.each(['settled', 'refused', 'lost', 'abandoned'] as const)('nobody is told to abandon what is %s', (state) => {
   expect(stoppedOver('exchange_failed', of(state))).not.toContain('abandon 12')

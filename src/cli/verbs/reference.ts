@@ -45,7 +45,8 @@ async function overview(cli: Cli, db: Db, options: ReferenceOptions): Promise<vo
 async function changes(cli: Cli, db: Db, options: ReferenceOptions): Promise<void> {
   const versions = await referenceVersions(db)
   const [newest] = versions
-  if (newest === undefined) throw new UsageError('No reference data were fetched yet; nightferry run fetches them')
+  if (newest === undefined)
+    throw new UsageError('No reference data were fetched yet; nightferry run refresh-reference fetches them')
   const to = options.to ?? newest.version
   const from = options.from ?? to - 1
   refuseUnkept(versions, from, to)
@@ -85,7 +86,7 @@ function renderReference(
   untaken: UntakenReference | null,
 ): string {
   const [newest] = versions
-  if (newest === undefined) return 'No reference data were fetched yet; nightferry run fetches them.'
+  if (newest === undefined) return 'No reference data were fetched yet; nightferry run refresh-reference fetches them.'
   const head = `Version ${newest.version} of the reference data, fetched ${moment(newest.fetched_at)} UTC, last confirmed ${moment(newest.confirmed_at)} UTC`
   const inForce = table(
     ['kind', 'name', 'id', 'questions', 'data points', 'version', 'changed (UTC)'],

@@ -106,7 +106,7 @@ async function refuseWhileRunning(trx: Transaction<Schema>): Promise<void> {
   if (running === undefined) return
   throw new ActionRefused(
     'run_under_way',
-    `Run ${running.run_id} is under way. Let it end first: with the configuration as it is now, nightferry run ends it by itself`,
+    `Run ${running.run_id} is under way. Let it end first: with the configuration as it is now, nightferry run ${running.job} ends it by itself`,
   )
 }
 

@@ -207,7 +207,10 @@ describe("a person's word", () => {
     const other = configured(deps, { baseUrl: 'https://third.example' })
     const change = await changeOf(other)
     for (const decide of [sameDestination, otherDestination]) {
-      await expect(decide(other, change, said)).rejects.toMatchObject({ code: 'run_under_way' })
+      await expect(decide(other, change, said)).rejects.toMatchObject({
+        code: 'run_under_way',
+        message: expect.stringContaining('nightferry run nightly-sync ends it'),
+      })
     }
   })
 })
