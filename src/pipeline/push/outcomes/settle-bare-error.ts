@@ -11,6 +11,7 @@ import {
   taskOf,
   wasNotTheRows,
 } from '../../../db/ledger/split-submission.ts'
+import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
@@ -62,6 +63,7 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
           })
         : await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
+    const splits = verdict === 'split' && (await maySplit(trx, moved.runId))
     const outcome =
       'refusal' in failure
         ? outcomeOfRefusal(submission, failure.refusal, verdict)
@@ -69,7 +71,7 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
     // A refusal is over the row only where the service took others of the same request.
     const keepOut = 'task' in failure || (verdict === 'alone' && parts.some(({ fate }) => fate === 'passed'))
     await settleRows(trx, id, keepOut, async () => ({ ...outcome, reason: storableText(outcome.reason) }))
-    const halves = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
+    const halves = splits ? await split(deps, trx, submission, moved.runId) : []
     await deps.looks.atSubmissions(trx, halves)
     await wakeFamily(deps, trx, submission, family)
     await deps.looks.atRun(trx, moved.runId)
@@ -140,15 +142,22 @@ async function isTooEarly(trx: Transaction<Schema>, submissionId: number): Promi
   return !held && stepsBeforePlanning.has(step)
 }
 
-/** A run that the guard holds sends nothing, so nothing is split in it. */
+/**
+ * Whether a run may plan halves. One that the guard holds sends nothing, and one that has ended would leave them to
+ * nobody: the run that takes over has looked already, and plans the rows itself. One that goes on is kept from ending
+ * until the halves are there. Asked before any row is touched: what plans and marks rows locks the run first, too.
+ */
+async function maySplit(trx: Transaction<Schema>, runId: number): Promise<boolean> {
+  const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
+  return !run.held && (await lockRun(trx, runId))
+}
+
 async function split(
   { config }: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   runId: number,
 ): Promise<number[]> {
-  const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
-  if (run.held) return []
   const halves = cutInHalves(await rowsToSplit(trx, submission.submission_id, requirementsOf(config))).filter(
     ({ length }) => length > 0,
   )
