@@ -92,6 +92,7 @@ async function measure(rows: number, statistics: boolean, end: End, round: numbe
           runId,
           kind: 'framework_answers',
           streams: ['framework_answers'],
+          kindStreams: ['framework_answers'],
           requires: {},
           partitionBy: 'framework_id',
           judgesProperties: false,

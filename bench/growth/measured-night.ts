@@ -276,7 +276,7 @@ class Night {
         const judgesProperties = kind !== 'framework_answers'
         const options = { runId: this.runId, kind, streams, requires, partitionBy: null, judgesProperties }
         // Twice as many as there are: of one property no more than half a request.
-        return await planKind(trx, { ...options, maxRows: 2 * rows, requests: 1, sweep: true })
+        return await planKind(trx, { ...options, kindStreams: streams, maxRows: 2 * rows, requests: 1, sweep: true })
       }),
     )
     if (ids[0] === undefined || ids.length > 1) throw new Error(`${ids.length} submissions of ${kind} were planned`)

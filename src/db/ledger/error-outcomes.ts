@@ -39,7 +39,8 @@ const batch = 5_000
  * Outcomes from the rows that the task's error names. An error matches every row that it does not tell apart: by the
  * partner's id, or by the company where it has none that is known here; then by data point, question, custom property,
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
- * nothing. Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
+ * nothing. A row that no error names alone is rejected too, and may have been taken: nobody says which one is meant.
+ * Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
  *
  * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, or unknown with a
  * reason.
@@ -169,7 +170,7 @@ async function matchErrors(trx: Transaction<Schema>): Promise<void> {
       from placed join sent_row sent on by_company and sent.company_id = lower(placed.company_id)
         and (placed.thing is null or sent.thing = placed.thing)
     )
-    select number, row_id, code,
+    select number, row_id, code, count(*) over (partition by number) > 1 as several,
            array_to_string(reasons[1:10], '; ')
              || case when cardinality(reasons) > 10 then '; and ' || cardinality(reasons) - 10 || ' more' else ''
                end as reason
@@ -216,9 +217,8 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
 async function rejectNamed(trx: Transaction<Schema>): Promise<void> {
   await sql`delete from verdict using matched_error named where named.row_id = verdict.row_id`.execute(trx)
   await sql`
-    insert into verdict (row_id, outcome, code, reason)
-    select row_id, 'rejected', min(code), string_agg(distinct reason, '; ') from matched_error group by row_id`.execute(
-    trx,
-  )
+    insert into verdict (row_id, outcome, code, reason, may_be_taken)
+    select row_id, 'rejected', min(code), string_agg(distinct reason, '; '), bool_and(several)
+    from matched_error group by row_id`.execute(trx)
   await sql`analyze verdict (row_id)`.execute(trx)
 }

@@ -17,8 +17,9 @@ type FileOptions = {
  *
  * An element is matched by the partner's id; where it has none, or one that nobody here knows, by the company that the
  * mapping of a row's property names. A company that several properties of the request stand for is never accepted that
- * way, because nobody says which of them is meant. Where elements contradict each other the rejection counts, and the
- * reason says so. Elements that match no row are kept with the submission. Inside `settleRows`.
+ * way, because nobody says which of them is meant; a rejection counts for all of them, and each may have been taken.
+ * Where elements contradict each other the rejection counts, the reason says so, and the row may have been taken.
+ * Elements that match no row are kept with the submission. Inside `settleRows`.
  *
  * Outcomes are kept for the company that the mapping names. An element that names a property with another company says
  * what became of the rows there, so nothing is accepted or kept out by it: they are unknown.
@@ -47,6 +48,7 @@ export async function outcomesFromResultFile(
     )
     select staged.ordinal, staged.partner_id as named_id, staged.company_id,
            coalesce(direct.partner_id, shared.partner_id) as partner_id, is_elsewhere,
+           direct.partner_id is null and shared.sharers > 1 as is_one_of_several,
            case when is_elsewhere then ${inOtherCompany.code} else staged.code end as code,
            case when is_elsewhere then null else staged.field_errors end as field_errors,
            case when is_elsewhere or is_shared then null else accepted end as accepted,
@@ -93,27 +95,27 @@ async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Prom
                     and count(distinct lower(company_id)) filter (where accepted) > 1) then null
                   else true end as accepted,
              bool_or(accepted) as any_accepted, bool_or(not accepted) as any_rejected,
-             bool_or(accepted is null) as any_undecided,
+             bool_or(accepted is null) as any_undecided, bool_and(is_one_of_several) as one_of_several,
              count(distinct lower(company_id)) filter (where accepted) as companies
       from element
       where partner_id is not null
       group by partner_id
     )
-    select partner_id, verdict.accepted, verdict.companies,
+    select partner_id, verdict.accepted, verdict.companies, verdict.one_of_several,
            verdict.any_accepted::int + verdict.any_rejected::int + verdict.any_undecided::int > 1 as contradicted,
            min(code) filter (where element.accepted is not distinct from verdict.accepted) as code,
            string_agg(distinct reason, '; ') filter (where element.accepted is not distinct from verdict.accepted)
              as reason,
            coalesce(jsonb_agg(field_errors) filter (where field_errors is not null), '[]') as field_errors
     from verdict join element using (partner_id)
-    group by partner_id, verdict.accepted, verdict.companies, contradicted`.execute(trx)
+    group by partner_id, verdict.accepted, verdict.companies, verdict.one_of_several, contradicted`.execute(trx)
   await sql`analyze named (partner_id)`.execute(trx)
 }
 
 async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<void> {
   await judgeProperties(trx, mapping)
   await sql`
-    insert into verdict (row_id, outcome, code, reason)
+    insert into verdict (row_id, outcome, code, reason, may_be_taken)
     select row_id,
            case when named.accepted then 'confirmed' when named.accepted = false then 'rejected' else 'unknown' end,
            case when named.partner_id is null then ${notInResult.code}
@@ -125,7 +127,8 @@ async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<voi
                 when named.contradicted
                 then concat_ws('; ', ${ofRow},
                   'the result file names this property more than once and contradicts itself')
-                else ${ofRow} end
+                else ${ofRow} end,
+           coalesce(named.contradicted or named.one_of_several, false)
     from carried_row sent left join named using (partner_id)
     where named.accepted is not true or named.contradicted or named.code is not null or named.reason is not null
       or named.field_errors <> '[]'`.execute(trx)

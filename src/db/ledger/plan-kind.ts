@@ -6,7 +6,10 @@ import { lacksRequirement, type Requires, requirementTable } from './row-state.t
 export type PlanKindOptions = {
   runId: number
   kind: string
+  /** Those of which rows are planned. */
   streams: readonly string[]
+  /** Every stream whose rows travel in requests of the kind: what is in flight of any of them holds a property. */
+  kindStreams: readonly string[]
   /** Per stream of the kind: the streams whose rows of the same property must be accepted first. */
   requires: Requires
   partitionBy: string | null
@@ -31,7 +34,7 @@ export type PlanKindOptions = {
  * @returns the ids of the new submissions.
  */
 export async function planKind(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
-  const { runId, kind, streams, partitionBy, maxRows, requires, requests } = options
+  const { runId, kind, streams, kindStreams, partitionBy, maxRows, requires, requests } = options
   const sendable = sendableRow(options)
   if (options.sweep) await sweepKind(trx, runId, { kind, streams }, requires, sendable)
   if (requests < 1 || !(await hasCandidates(trx, runId, kind))) return []
@@ -39,6 +42,7 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
     runId,
     kind,
     streams,
+    kindStreams,
     requires,
     partition: partitionBy === null ? sql`''::text` : sql`coalesce(row.content ->> ${partitionBy}::text, '')`,
     sendable,
@@ -83,12 +87,12 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
  * Whether a row that is kept out, called `row`, was rejected with all of its property, and another of these rows is not
  * any more what it was then: that one may have been at fault, and nobody says which of them is.
  */
-function failedWithOther({ judgesProperties, streams }: PlanKindOptions): RawBuilder<boolean> {
+function failedWithOther({ judgesProperties, kindStreams }: PlanKindOptions): RawBuilder<boolean> {
   if (!judgesProperties) return sql`false`
   return sql`exists (
     select from ledger other
-    where other.stream = any(${streams}::text[]) and other.partner_id = row.partner_id and other.row_id <> row.row_id
-      and other.outcome_submission = row.outcome_submission
+    where other.stream = any(${kindStreams}::text[]) and other.partner_id = row.partner_id
+      and other.row_id <> row.row_id and other.outcome_submission = row.outcome_submission
       and (other.refused_hash is distinct from other.desired_hash or other.gone_at is not null))`
 }
 
@@ -188,6 +192,7 @@ type Gathering = {
   runId: number
   kind: string
   streams: readonly string[]
+  kindStreams: readonly string[]
   requires: Requires
   /** What requests are kept apart by, of a row called `row`. */
   partition: RawBuilder<string>
@@ -247,7 +252,7 @@ function nextBatch(batch: number, wanted: number, { properties, rows }: Taken): 
  */
 async function takeCandidates(
   trx: Transaction<Schema>,
-  { runId, kind, streams, requires, partition, sendable, maxRowsOfProperty }: Gathering,
+  { runId, kind, streams, kindStreams, requires, partition, sendable, maxRowsOfProperty }: Gathering,
   batch: number,
 ): Promise<Taken> {
   const { rows } = await sql<Taken>`
@@ -264,12 +269,12 @@ async function takeCandidates(
       left join mapping using (partner_id)
       where not exists (
           select from held_property held
-          where held.partner_id = row.partner_id and held.stream = any(${streams}::text[]))
+          where held.partner_id = row.partner_id and held.stream = any(${kindStreams}::text[]))
         and not exists (
           select from mapping twin
           join held_property held on held.partner_id = twin.partner_id
           where twin.company_id = mapping.company_id and twin.partner_id <> row.partner_id
-            and held.stream = any(${streams}::text[]))
+            and held.stream = any(${kindStreams}::text[]))
         and not ${lacksRequirement(requires)}
     ),
     -- Of a property that is in flight, by this partner id or another of its company.
@@ -281,7 +286,7 @@ async function takeCandidates(
         select twin.partner_id
         from taken join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
       ) concerned
-      where held.partner_id = concerned.partner_id and held.stream = any(${streams}::text[]) and not held.more
+      where held.partner_id = concerned.partner_id and held.stream = any(${kindStreams}::text[]) and not held.more
     ),
     placed as (
       select ready.row_id, free.stream, free.partner_id, free.target, ready.partition, ready.wanted_hash,

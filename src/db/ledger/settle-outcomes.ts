@@ -4,7 +4,13 @@ import type { Schema } from '../tables/database-schema.ts'
 /** What became of a row, in words for people where there is something to say. */
 export type RowOutcome =
   | { outcome: 'confirmed' | 'inferred' }
-  | { outcome: 'rejected' | 'unknown'; code: string; reason: string }
+  | {
+      outcome: 'rejected' | 'unknown'
+      code: string
+      reason: string
+      /** The service may hold what was sent all the same: what was rejected is not shown to have been left out. */
+      mayBeTaken?: boolean
+    }
 
 /**
  * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass. What most rows share
@@ -12,7 +18,8 @@ export type RowOutcome =
  *
  * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending. When
  * nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what was
- * accepted before must be sent again all the same.
+ * accepted before must be sent again all the same. So it is after a rejection that may be that of another row, and
+ * after any of a request that was sent more than once: an attempt before the one that tells may have been taken.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be fixed without the rows changing.
  * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of
@@ -28,9 +35,11 @@ export async function settleRows(
   await sql`lock table held_property in row exclusive mode`.execute(trx)
   await withCarriedRows(trx, submissionId, async () => {
     await sql`
-      create temp table verdict (row_id bigint, outcome text, code text, reason text) on commit drop`.execute(trx)
+      create temp table verdict (
+        row_id bigint, outcome text, code text, reason text, may_be_taken boolean not null default false)
+      on commit drop`.execute(trx)
     const rest = await decide()
-    const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
+    const { code, reason, mayBeTaken = false } = 'code' in rest ? rest : { code: null, reason: null }
     await sql`
       update submission set rest_outcome = ${rest.outcome}, rest_code = ${code}, rest_reason = ${reason}
       where submission_id = ${submissionId}`.execute(trx)
@@ -44,7 +53,9 @@ export async function settleRows(
       with sent as materialized (
         select row_id, sent_hash, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
                case when verdict.row_id is null then ${code} else verdict.code end as code,
-               case when verdict.row_id is null then ${reason} else verdict.reason end as reason
+               case when verdict.row_id is null then ${reason} else verdict.reason end as reason,
+               coalesce(verdict.may_be_taken, ${mayBeTaken})
+                 or (select repeats > 0 from submission where submission_id = ${submissionId}) as may_be_taken
         from carried_row left join verdict using (row_id)
         -- What a person gave up, or a later run took over, is not in flight any more.
         where exists (
@@ -53,7 +64,8 @@ export async function settleRows(
       settled as (
         update acceptance took
         set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
-                                 when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
+                                 when (sent.outcome = 'unknown' or sent.may_be_taken)
+                                   and sent.sent_hash <> took.accepted_hash then null
                                  else took.accepted_hash end,
             accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp()
               else took.accepted_at end,

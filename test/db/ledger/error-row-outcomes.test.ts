@@ -283,6 +283,22 @@ describe('error rows', () => {
     })
   })
 
+  it('error rows that do not tell several rows apart prove no rejection: what was accepted before is forgotten', async () => {
+    await ledger.landChecked('framework_answers', rows, true)
+    await ledger.db
+      .updateTable('acceptance')
+      .set({ accepted_hash: Buffer.from('older') })
+      .execute()
+    const { rejected, stored } = await rejectedBy([
+      { partner_id: 'H-1', data_point_id: dataPoint, year: 2025 },
+      { partner_id: 'H-1', data_point_id: dataPoint, month: 3, code: 'A' },
+      { partner_id: 'H-2' },
+    ])
+    expect(rejected).toEqual(['january', 'march', 'other hotel'])
+    const forgotten = stored.filter(({ accepted_hash, stream }) => accepted_hash === null && stream !== 'omissions')
+    expect(forgotten.map(({ row_key }) => row_key)).toEqual(['january'])
+  })
+
   it('leave the others unknown when the task does not vouch for them', async () => {
     const unnamed: RowOutcome = { outcome: 'unknown', code: 'task_error', reason: 'It broke.' }
     const { rejected, stored } = await rejectedBy([{ partner_id: 'H-2' }], unnamed)

@@ -109,6 +109,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
           runId,
           kind: 'framework_answers',
           streams: ['framework_answers', 'omissions'],
+          kindStreams: options.kind === undefined ? ['framework_answers', 'omissions'] : (options.streams ?? []),
           requires: {},
           partitionBy: 'framework_id',
           maxRows: 100,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { considerEnded } from '../../../src/db/ledger/candidates.ts'
 import { some } from '../../helpers/some.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'
 
@@ -144,6 +145,21 @@ describe('submissions', () => {
     await ledger.landChecked('framework_answers', answers('H-1', 3))
     await ledger.landChecked('omissions', [{ partner_id: 'H-1', content: {} }])
     expect(await ledger.plan(run)).toEqual([])
+  })
+
+  it('submissions of some streams of a kind carry nothing of a property of which another stream is in flight', async () => {
+    await ledger.landChecked('omissions', [{ partner_id: 'H-1', content: {} }])
+    const [omission = 0] = await ledger.plan(run)
+    await ledger.markSent(omission)
+    await ledger.landChecked('framework_answers', answers('H-1', 1))
+    expect(await ledger.plan(run, { streams: ['framework_answers'] })).toEqual([])
+    // What was passed over is found when what is in flight has ended, without another look over all rows.
+    await ledger.settleAll(omission, 'inferred')
+    await ledger.inTransaction((trx) =>
+      considerEnded(trx, run, [{ kind: 'framework_answers', streams: ['framework_answers'] }], {}),
+    )
+    const next = await ledger.plan(run, { streams: ['framework_answers'], sweep: false })
+    expect(await planned(next)).toEqual([['H-1 f1 0']])
   })
 
   it('two submissions of different kinds may carry rows of the same property', async () => {

@@ -81,6 +81,23 @@ describe('a result file', () => {
     expect(await mappings()).toEqual([{ partner_id: 'H-3', company_id: company }])
   })
 
+  it('a result file that contradicts itself proves no rejection: what was accepted before is forgotten', async () => {
+    await ledger.landChecked('properties', properties, true)
+    const renamed = properties.map((row) => ({ ...row, content: { name: `new ${row.partner_id}` } }))
+    await settle(await sent('properties', renamed, mappingKind), [
+      ['H-1', false],
+      ['H-2', true, company],
+      ['H-2', false],
+      ['H-3', null],
+      ['H-3', false],
+      ['H-4', true, otherCompany],
+    ])
+    const rows = await Promise.all(properties.map(({ partner_id }) => ledger.row('properties', partner_id)))
+    expect(rows.map(({ outcome }) => outcome)).toEqual(['rejected', 'rejected', 'rejected', 'confirmed'])
+    expect(rows.map(({ accepted_hash }) => accepted_hash !== null)).toEqual([true, false, false, true])
+    expect(rows.map(({ refused_hash }) => refused_hash !== null)).toEqual([true, true, true, false])
+  })
+
   it('says nothing about properties that its request did not carry', async () => {
     await ledger.landChecked('properties', [{ partner_id: 'H-9', content: { name: 'x' } }])
     await ledger.db.updateTable('acceptance').set({ invalid_reason: 'kept back' }).execute()
@@ -229,6 +246,27 @@ describe('a result file', () => {
       for (const key of ['one', 'two']) {
         expect(await outcomeOf('calculator_inputs', key)).toEqual(['rejected', 'Failed', 'No.'])
       }
+    })
+
+    it('a result file that rejects a company for which several properties stand proves it of none of them', async () => {
+      const before = [inputs('H-1', 'one', 'aa'), inputs('H-2', 'two', 'aa'), inputs('H-3', 'three', 'aa')]
+      await ledger.landChecked('calculator_inputs', before, true)
+      const changed = before.map(({ partner_id, row_key }) => inputs(partner_id, row_key, 'bb'))
+      const id = await sent('calculator_inputs', changed, kind)
+      await map('H-1', company)
+      await map('H-2', company)
+      await map('H-3', otherCompany)
+      await settle(
+        id,
+        [
+          [null, false, company],
+          [null, false, otherCompany],
+        ],
+        false,
+      )
+      const rows = await Promise.all(before.map(({ row_key }) => ledger.row('calculator_inputs', row_key)))
+      expect(rows.map(({ outcome }) => outcome)).toEqual(['rejected', 'rejected', 'rejected'])
+      expect(rows.map(({ accepted_hash }) => accepted_hash !== null)).toEqual([false, false, true])
     })
 
     it('keeps what names nobody, as it came', async () => {

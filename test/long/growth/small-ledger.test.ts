@@ -30,6 +30,7 @@ it('of a ledger that one scan reads quickly, planning does not read all of it fo
           runId,
           kind: 'calculators',
           streams: ['calculator_inputs', 'calculator_settings'],
+          kindStreams: ['calculator_inputs', 'calculator_settings'],
           requires: { calculator_inputs: ['properties'], calculator_settings: ['properties'] },
           partitionBy: null,
           judgesProperties: true,

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
-import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
+import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
   insertPart,
@@ -11,6 +11,7 @@ import {
   taskOf,
   wasNotTheRows,
 } from '../../../db/ledger/split-submission.ts'
+import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
@@ -62,14 +63,15 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
           })
         : await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
-    const { outcome, code, reason } =
+    const splits = verdict === 'split' && (await maySplit(trx, moved.runId))
+    const outcome =
       'refusal' in failure
         ? outcomeOfRefusal(submission, failure.refusal, verdict)
         : outcomeOf(submission, failure.task, verdict)
     // A refusal is over the row only where the service took others of the same request.
     const keepOut = 'task' in failure || (verdict === 'alone' && parts.some(({ fate }) => fate === 'passed'))
-    await settleRows(trx, id, keepOut, async () => ({ outcome, code, reason: storableText(reason) }))
-    const halves = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
+    await settleRows(trx, id, keepOut, async () => ({ ...outcome, reason: storableText(outcome.reason) }))
+    const halves = splits ? await split(deps, trx, submission, moved.runId) : []
     await deps.looks.atSubmissions(trx, halves)
     await wakeFamily(deps, trx, submission, family)
     await deps.looks.atRun(trx, moved.runId)
@@ -140,15 +142,22 @@ async function isTooEarly(trx: Transaction<Schema>, submissionId: number): Promi
   return !held && stepsBeforePlanning.has(step)
 }
 
-/** A run that the guard holds sends nothing, so nothing is split in it. */
+/**
+ * Whether a run may plan halves. One that the guard holds sends nothing, and one that has ended would leave them to
+ * nobody: the run that takes over has looked already, and plans the rows itself. One that goes on is kept from ending
+ * until the halves are there. Asked before any row is touched: what plans and marks rows locks the run first, too.
+ */
+async function maySplit(trx: Transaction<Schema>, runId: number): Promise<boolean> {
+  const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
+  return !run.held && (await lockRun(trx, runId))
+}
+
 async function split(
   { config }: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   runId: number,
 ): Promise<number[]> {
-  const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
-  if (run.held) return []
   const halves = cutInHalves(await rowsToSplit(trx, submission.submission_id, requirementsOf(config))).filter(
     ({ length }) => length > 0,
   )
@@ -198,11 +207,10 @@ function partOf(contract: Contract, member: FamilyMember, task: unknown): Part {
   return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
 }
 
-function outcomeOf(
-  submission: Submission,
-  task: Task,
-  verdict: Exclude<SplitVerdict, 'wait'>,
-): { outcome: 'rejected' | 'unknown'; code: string; reason: string } {
+/** What is said of all rows of a request alike. */
+type WholeOutcome = Extract<RowOutcome, { code: string }>
+
+function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVerdict, 'wait'>): WholeOutcome {
   const unreadable = submission.error_code === unreadableCode
   const said = unreadable
     ? `the task ended as ${task.status}; ${submission.error_message ?? ''}`
@@ -210,7 +218,7 @@ function outcomeOf(
   if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
   switch (verdict) {
     case 'alone':
-      return { outcome: 'rejected', code: 'task_error_alone', reason: `${said} (it was sent alone)` }
+      return { outcome: 'rejected', code: 'task_error_alone', reason: `${said} (it was sent alone)`, mayBeTaken: true }
     case 'split':
       return { outcome: 'unknown', code: 'task_error', reason: said }
     case 'not_the_rows':
@@ -234,7 +242,7 @@ function outcomeOfRefusal(
   submission: Submission,
   { code, reason: said }: StoredRefusal,
   verdict: Exclude<SplitVerdict, 'wait'>,
-): { outcome: 'rejected' | 'unknown'; code: string; reason: string } {
+): WholeOutcome {
   // An attempt before this one may have been taken: then nobody knows what the service holds.
   const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
   switch (verdict) {

@@ -97,6 +97,7 @@ async function planOneKind(
       runId: run.run_id,
       kind: name,
       streams,
+      kindStreams: kind.streams,
       requires: requirementsOf(config),
       partitionBy: kind.partitionBy,
       judgesProperties: kind.outcomes !== 'error_rows',

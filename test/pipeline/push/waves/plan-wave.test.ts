@@ -115,6 +115,39 @@ describe('a wave', () => {
     }
   })
 
+  it('a wave of a run of single streams leaves a hotel alone of which another stream of the kind is in flight', async () => {
+    await using plain = ferry.deps(nowhere)
+    const stream = { capture: 'cursor', fullEvery: '7d', query: 'select', cursor: 'x' } as const
+    const both: Deps = {
+      ...plain,
+      config: { ...plain.config, streams: { framework_answers: stream, omissions: stream } },
+    }
+    const omission = {
+      ...answer,
+      row_key: 'o',
+      content: { period_type: 'Yearly', year: '2025', question_id: ids.question },
+    }
+    const inFlight = await ferry.planned(both, 'omissions', [omission])
+    await ferry.ledger.markSent(inFlight)
+    const twin = { ...answer, partner_id: 'H-2', row_key: 'twin' }
+    const partner_ids = ['H-1', 'H-2']
+    await ferry.ledger.db
+      .insertInto('mapping')
+      .values(partner_ids.map((partner_id) => ({ partner_id, company_id: ids.company, submission_id: inFlight })))
+      .execute()
+    await ferry.ledger.landChecked('framework_answers', [answer, twin])
+    await ferry.ledger.startRun()
+    const asked = { streams: ['framework_answers'] }
+    await ferry.ledger.db.updateTable('run').set({ asked }).where('state', '=', 'running').execute()
+    const { omissions: _, ...older } = both.config.streams
+    for (const deps of [both, { ...both, config: { ...both.config, streams: older } }]) {
+      await ferry.wave(deps)
+      expect(await ferry.ledger.db.selectFrom('submission').select('submission_id').execute()).toEqual([
+        { submission_id: inFlight },
+      ])
+    }
+  })
+
   it('leaves the run waiting when the last submission settles while the wave is planned', async () => {
     await using plain = ferry.deps(nowhere)
     const deps = requiring(plain)
