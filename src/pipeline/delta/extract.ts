@@ -35,9 +35,10 @@ import { beforeOpen, putBackBy } from './without-zone.ts'
  * a transaction of its own, which may end while the next is read; a stream that this run has read already is left
  * alone. Of hotels whose rows then contradict each other, all rows are read from the same snapshot.
  *
+ * @param options.ahead false where `deps.pool` is a single connection.
  * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
  */
-export async function extract(deps: Deps, run: Run): Promise<void> {
+export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: boolean } = {}): Promise<void> {
   const { config, contract, required, db } = deps
   const { streams: asked } = run.asked
   const names = streamNamesOf(contract).filter((name) => config.streams[name] && (asked?.includes(name) ?? true))
@@ -54,7 +55,7 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
     for (const name of names) checked.push(await checkStream(deps, snapshot, name))
     const judge = await loadJudge(deps)
     const open = checked.filter(({ name }) => !done.some(({ stream }) => stream === name))
-    await landReadingAhead(snapshot, open, (stream, own) =>
+    await landReadingAhead(snapshot, open, ahead, (stream, own) =>
       stream.cursor === null
         ? extractSnapshot(deps, run, own, stream, judge)
         : extractDelta(deps, run, own, stream, judge),

@@ -5,12 +5,14 @@ import type { PartnerSnapshot } from '../../partner/dialect.ts'
  * Reads and lands streams one after the other; while the rows of one are still stored and compared, the next is read.
  * No further one begins before the one before it has landed: what is read of more would only wait.
  *
+ * @param ahead false where all transactions share one connection: then each stream has landed before the next is read.
  * @param land reads a stream through the snapshot that it is given, and lands it.
  * @throws what the first stream that failed threw, once none is under way any more: the one behind it reads no further.
  */
 export async function landReadingAhead<Stream>(
   snapshot: PartnerSnapshot,
   streams: readonly Stream[],
+  ahead: boolean,
   land: (stream: Stream, snapshot: PartnerSnapshot) => Promise<void>,
 ): Promise<void> {
   const turns = new Turns()
@@ -24,8 +26,8 @@ export async function landReadingAhead<Stream>(
       read.resolve()
     })
     underWay.push(landing)
-    await read.promise
-    await Promise.allSettled(underWay.slice(0, -1))
+    if (ahead) await read.promise
+    await Promise.allSettled(ahead ? underWay.slice(0, -1) : underWay)
     if (failed.signal.aborted) break
   }
   await Promise.allSettled(underWay)

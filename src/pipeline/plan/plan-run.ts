@@ -74,7 +74,7 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
     const running = (await runInTheWay(shadow.db, options.job)) ?? null
     const run = await beginRun(shadowed, options.job, running)
     const reference = await planReference(shadowed, options.cached)
-    await extract(shadowed, run)
+    await extract(shadowed, run, { ahead: false })
     await rememberRejected(shadow.db)
     await preflight(shadowed, run)
     const streams = await streamsRead(shadow.db, run.run_id)

@@ -33,7 +33,7 @@ async function drain(rows: AsyncIterable<unknown>): Promise<number> {
 it('while the rows of one stream are stored the next is read, and no third', async () => {
   const told: string[] = []
   const first = Promise.withResolvers<void>()
-  const all = landReadingAhead(snapshotOf(3, told), ['first', 'second', 'third'], async (stream, snapshot) => {
+  const all = landReadingAhead(snapshotOf(3, told), ['first', 'second', 'third'], true, async (stream, snapshot) => {
     await drain(snapshot.delta(query))
     told.push(`${stream} is read`)
     if (stream === 'first') await first.promise
@@ -47,9 +47,19 @@ it('while the rows of one stream are stored the next is read, and no third', asy
   expect(told.slice(two.length)).toEqual(['first is stored', 'reading', 'read', 'third is read', 'third is stored'])
 })
 
+it('on one connection each stream is stored before the next is read', async () => {
+  const told: string[] = []
+  await landReadingAhead(snapshotOf(1, told), ['first', 'second'], false, async (stream, snapshot) => {
+    await drain(snapshot.delta(query))
+    await untilNothingGoesOn()
+    told.push(`${stream} is stored`)
+  })
+  expect(told).toEqual(['reading', 'read', 'first is stored', 'reading', 'read', 'second is stored'])
+})
+
 it('what a stream asks while another is read is asked once that has been read', async () => {
   const told: string[] = []
-  await landReadingAhead(snapshotOf(3, told), ['first', 'second'], async (stream, snapshot) => {
+  await landReadingAhead(snapshotOf(3, told), ['first', 'second'], true, async (stream, snapshot) => {
     await drain(snapshot.delta(query))
     if (stream === 'second') return
     await untilNothingGoesOn()
@@ -62,22 +72,27 @@ it('what a stream asks while another is read is asked once that has been read', 
 it('when a stream cannot be stored, the next is read no further, and its error is told once both have ended', async () => {
   const told: string[] = []
   let rows = 0
-  const all = landReadingAhead(snapshotOf(1_000_000, told), ['first', 'second', 'third'], async (stream, snapshot) => {
-    if (stream === 'first') {
-      for await (const _ of snapshot.delta(query)) break
-      await untilNothingGoesOn()
-      throw new Error('the disk is full')
-    }
-    try {
-      for await (const _ of snapshot.delta(query)) {
-        rows++
+  const all = landReadingAhead(
+    snapshotOf(1_000_000, told),
+    ['first', 'second', 'third'],
+    true,
+    async (stream, snapshot) => {
+      if (stream === 'first') {
+        for await (const _ of snapshot.delta(query)) break
         await untilNothingGoesOn()
+        throw new Error('the disk is full')
       }
-    } finally {
-      await untilNothingGoesOn()
-      told.push(`${stream} has ended`)
-    }
-  })
+      try {
+        for await (const _ of snapshot.delta(query)) {
+          rows++
+          await untilNothingGoesOn()
+        }
+      } finally {
+        await untilNothingGoesOn()
+        told.push(`${stream} has ended`)
+      }
+    },
+  )
   await expect(all).rejects.toThrow('the disk is full')
   expect(told).toEqual(['reading', 'reading', 'second has ended'])
   expect(rows).toBeLessThan(10)
@@ -85,7 +100,7 @@ it('when a stream cannot be stored, the next is read no further, and its error i
 
 it('a stream that fails while it is read leaves the turn to nobody, and the error is its own', async () => {
   const told: string[] = []
-  const all = landReadingAhead(snapshotOf(3, told), ['first', 'second'], async (stream, snapshot) => {
+  const all = landReadingAhead(snapshotOf(3, told), ['first', 'second'], true, async (stream, snapshot) => {
     for await (const _ of snapshot.delta(query)) throw new Error(`${stream} cannot be read`)
   })
   await expect(all).rejects.toThrow('first cannot be read')
