@@ -1,7 +1,7 @@
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
-import type { EarlierCursor } from '../../pipeline/delta/why-whole.ts'
+import type { EarlierCursor } from '../../pipeline/delta/where-to-read.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'

@@ -2,7 +2,7 @@ import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
 import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
-import { type EarlierCursor, earlierCursor } from '../delta/why-whole.ts'
+import { type EarlierCursor, earlierCursor } from '../delta/where-to-read.ts'
 
 /** What a person wants read again, or would. */
 type Reread = {
