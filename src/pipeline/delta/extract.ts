@@ -24,8 +24,7 @@ import {
   watermarkOf,
 } from './landing/stream-reading.ts'
 import { landReadingAhead } from './read-ahead.ts'
-import { rereadContradicted } from './reread-contradicted.ts'
-import { hotelsAtMost, partialHotels, stageHotelsAnew } from './stage-hotels.ts'
+import { hotelsAtMost, partialHotels, rereadContradicted, stageHotelsAnew } from './reread-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import { beforeOpen, earlierCursor, movedBack, putBackBy, type Whole, whyWhole } from './where-to-read.ts'
 

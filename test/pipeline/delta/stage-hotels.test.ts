@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { withSession } from '../../../src/db/database.ts'
-import { createStage } from '../../../src/pipeline/delta/landing/stage-rows.ts'
-import { stageHotels } from '../../../src/pipeline/delta/stage-hotels.ts'
-import { shapeOf } from '../../../src/pipeline/streams/our-streams.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { createStage } from '../../../src/pipeline/delta/landing/stage-rows.ts'
+import { stageHotels } from '../../../src/pipeline/delta/reread-hotels.ts'
+import { shapeOf } from '../../../src/pipeline/streams/our-streams.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { type DialectPartner, hotelsQuery, partners } from './partners.ts'
 
