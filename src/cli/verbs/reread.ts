@@ -1,6 +1,6 @@
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
-import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
+import { type Forgotten, rereadStream } from '../../pipeline/actions/act-on-rows.ts'
 import type { EarlierCursor } from '../../pipeline/delta/where-to-read.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'

@@ -1,5 +1,5 @@
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
-import { resendAccepted } from '../../pipeline/actions/send-again.ts'
+import { resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
 import { ActionRefused } from '../../pipeline/deps.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireHotel } from '../named-hotel.ts'

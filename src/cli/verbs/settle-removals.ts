@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
-import { acceptRemovalsOf, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
+import { acceptRemovalsOf, bringBack, partsWords, total } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/report-words.ts'
