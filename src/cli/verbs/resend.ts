@@ -2,10 +2,9 @@ import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
 import { ActionRefused } from '../../pipeline/deps.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import { requireStream } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
-import { actingUser, withDatabase } from '../with-database.ts'
+import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type ResendOptions = CommonOptions & {
   partnerId?: string

@@ -8,11 +8,10 @@ import { nightlySync } from '../../jobs/known-jobs.ts'
 import { retryRejected } from '../../pipeline/actions/act-on-rows.ts'
 import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { filterOf, readConfig, readContract } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
-import { actingUser, withDatabase } from '../with-database.ts'
+import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 import { openToFollow, runToEnd } from './run.ts'
 
 export type RetryOptions = CommonOptions & FilterOptions & { all?: boolean; dryRun?: boolean; run?: boolean }

@@ -6,9 +6,8 @@ import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removal
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import { counted, moment, readable } from '../show/readable.ts'
-import { actingUser, withDatabase } from '../with-database.ts'
+import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type AcceptRemovalsOptions = CommonOptions & {
   reason?: string

@@ -5,13 +5,12 @@ import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
-import { nobodyLike } from '../named-hotel.ts'
 import { readContract } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
 import { type GroupedRow, headlines, type RowGroup, rowGroups } from '../show/row-groups.ts'
 import { differenceRow, differenceWords, policyWords } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
-import { withDatabase } from '../with-database.ts'
+import { nobodyLike, withDatabase } from '../with-database.ts'
 
 /**
  * `nightferry trace <hotel>`: one hotel, from the partner's database to the calculators that came back. It is named by

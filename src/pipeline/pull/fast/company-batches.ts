@@ -7,7 +7,6 @@ import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import type { PageElement } from '../../reading/read-page.ts'
 import { parseCompany, type SplitCompany } from '../../reading/split-page.ts'
-import { type DecodedCompany, type PageCompany, pageCompany } from '../content/page-company.ts'
 import {
   type Content,
   type ContentHash,
@@ -17,6 +16,7 @@ import {
   markWholeSeen,
   type UnchangedCompany,
 } from '../merge/known-companies.ts'
+import { type DecodedCompany, type PageCompany, pageCompany } from '../page-company.ts'
 import type { createPageStager } from '../stage-page.ts'
 import type { DirectCompanies } from './direct-companies.ts'
 import type { NameIndex } from './name-index.ts'
