@@ -1,6 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { Hurry } from '../db/ask-both.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Hurry } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
 import { newestRuns } from '../db/runs/newest-runs.ts'
 import { runningRuns } from '../db/runs/run-life.ts'

@@ -54,7 +54,7 @@ describe('docs/errors.md', () => {
   test('lists exactly the reasons for which a search proves nothing', () => {
     const found = [
       union(the('src/pipeline/pull/search/whole-search.ts').text, 'WithheldReason'),
-      union(the('src/pipeline/pull/documents/finish-documents.ts').text, 'DocumentsWithheldReason'),
+      union(the('src/pipeline/pull/documents/document-searches.ts').text, 'DocumentsWithheldReason'),
     ]
     expect(found.filter((reasons) => reasons.length === 0)).toEqual([])
     expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found.flat()))

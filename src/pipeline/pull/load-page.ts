@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely'
 import type pg from 'pg'
-import { Turns } from '../../db/copy-ready.ts'
-import { createDatabase, withSession } from '../../db/database.ts'
+import { createDatabase, Turns, withSession } from '../../db/database.ts'
 import { lockLoading } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'

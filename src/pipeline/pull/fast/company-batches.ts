@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
-import type { Turns } from '../../../db/copy-ready.ts'
-import type { Database } from '../../../db/database.ts'
+import type { Database, Turns } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
