@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
+import { night } from '../../config/known-names.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { isConnectionLost } from '../../db/database-trouble.ts'
@@ -90,7 +91,7 @@ export async function runToEnd(
   cli: Cli,
   { deps, lost }: Ferry,
   show: 'text' | ((document: object) => void),
-  jobName: string = nightlySync.name,
+  jobName: string = night,
   what: RunAsked = {},
 ): Promise<RunEnded> {
   const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync
