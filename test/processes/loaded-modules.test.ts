@@ -25,7 +25,7 @@ const heavy = [
 ]
 /** It loads the rest of its room only while a run is under way. */
 const light = ['jobs/whole-status.ts']
-const heavyRooms = ['conformance', 'db/embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies.ts']
+const heavyRooms = ['conformance', 'embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies.ts']
 
 const recorder = pathToFileURL(join(import.meta.dirname, 'record-modules.ts')).href
 

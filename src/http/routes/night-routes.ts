@@ -15,14 +15,12 @@ import { judgeFreshness, medianOf, newestCarried, nightSentence } from '../../pi
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
-import { cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { count, cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
 /** Nights by which the length of the next one is guessed. */
 const forecastNights = 14
 /** Causes of each state that a glance shows. */
 const causesShown = 5
-
-const count = z.number().int()
 
 const nightAnswer = z.object({
   run_id: count,

@@ -6,12 +6,22 @@ import { requireSchema } from '../../db/schema-standing.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { judgeFreshness, newestCarried } from '../../pipeline/report/standing.ts'
 import { Problem } from '../problem.ts'
-import { Answer, cutAt, document, type HttpContext, limit, moment, more, Plain, type Route, route } from '../route.ts'
+import {
+  Answer,
+  count,
+  cutAt,
+  document,
+  type HttpContext,
+  limit,
+  moment,
+  more,
+  Plain,
+  type Route,
+  route,
+} from '../route.ts'
 
 /** An examination takes connections of its own: one at a time. */
 let examining = false
-
-const count = z.number().int()
 
 /** A plan that is being made, or the last one that was; `made` null: it is being made. */
 type Kept = { number: number; since: Date; made: { plan: unknown } | { error: unknown } | null }
