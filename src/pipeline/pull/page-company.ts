@@ -1,8 +1,8 @@
 import type { QuarantineUnit } from '../../db/tables/calculator-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { integerOf, monthNumber } from '../../exchange/wire-value.ts'
+import { integerOf, monthNumber, uuidOf } from '../../exchange/wire-value.ts'
 import { doubledKey } from '../reading/element-assembler.ts'
-import { contentProblem, excerptOf, fieldOf, idProblem, isObject, textProblem, uuidOf } from '../reading/page-text.ts'
+import { contentProblem, excerptOf, fieldOf, idProblem, isObject, textProblem } from '../reading/page-text.ts'
 
 type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
 
@@ -49,7 +49,7 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
 
   const given = fieldOf(element, names.id)
   const companyId = uuidOf(given)
-  if (companyId === undefined) {
+  if (companyId === null) {
     const reason = textProblem(given) ?? 'id_no_uuid'
     return { company: undefined, leftOut: [whole(null, names.id, reason, given)] }
   }
@@ -189,7 +189,7 @@ function pageCalculator(
   }
   const given = fieldOf(element, names.id)
   const calculatorId = uuidOf(given)
-  if (calculatorId === undefined) {
+  if (calculatorId === null) {
     refuse(null, names.id, textProblem(given) ?? 'id_no_uuid', given)
     return undefined
   }
@@ -199,7 +199,7 @@ function pageCalculator(
     return { calculatorId, content: null }
   }
   const typeId = uuidOf(fieldOf(element, names.typeId))
-  if (typeId === undefined) {
+  if (typeId === null) {
     const value = fieldOf(element, names.typeId)
     return unreadable(names.typeId, textProblem(value) ?? 'id_no_uuid', value)
   }
