@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -90,6 +91,11 @@ test('trace loads neither the queue nor the server, the sandbox or what sends ro
   const loaded = await loadedBy('trace', 'H-1')
   expect(loaded.stderr).toContain("Nothing was ever read of a hotel 'H-1'")
   expect(heavyIn(loaded)).toEqual([])
+})
+
+test('the rooms that only other verbs need stand where the list says', () => {
+  const there = (room: string) => existsSync(join(import.meta.dirname, '../../src', room))
+  expect([...heavyRooms, ...light].filter((room) => !there(room))).toEqual([])
 })
 
 test('the list of what takes long to load holds what a run loads', async () => {
