@@ -76,16 +76,23 @@ test.each(['--version', '--help'])('%s loads no package but the one that reads c
   ])
 })
 
-test.each(['status', 'runs', 'rejected', 'parked', 'parked --rows', 'submissions', 'differences'])(
-  '%s loads neither the queue nor the server, the sandbox or what sends rows',
-  async (line) => {
-    const loaded = await loadedBy(...line.split(' '))
-    expect(loaded.stderr).toBe('')
-    expect(loaded.code).toBe(0)
-    expect(loaded.packages).toContain('kysely')
-    expect(heavyIn(loaded)).toEqual([])
-  },
-)
+test.each([
+  'status',
+  'runs',
+  'rejected',
+  'parked',
+  'parked --rows',
+  'submissions',
+  'differences',
+  'retry --all',
+  'resend --all',
+])('%s loads neither the queue nor the server, the sandbox or what sends rows', async (line) => {
+  const loaded = await loadedBy(...line.split(' '))
+  expect(loaded.stderr).toBe('')
+  expect(loaded.code).toBe(0)
+  expect(loaded.packages).toContain('kysely')
+  expect(heavyIn(loaded)).toEqual([])
+})
 
 test('trace loads neither the queue nor the server, the sandbox or what sends rows', async () => {
   const loaded = await loadedBy('trace', 'H-1')
