@@ -5,7 +5,7 @@ import { loadConfig } from '../config/load-config.ts'
 import { type Config, isOurStream, streamNames } from '../config/schema.ts'
 import type { RowFilter } from '../db/ledger/row-state.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
-import { checkKinds } from '../pipeline/push/check-kinds.ts'
+import { checkKinds } from '../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, UsageError } from './cli.ts'
 import type { FilterOptions } from './option-values.ts'
 

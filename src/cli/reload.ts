@@ -1,3 +1,4 @@
+import { isSection } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
 import { areWebhooksConfigured } from '../webhooks/check-webhook-settings.ts'
@@ -57,10 +58,6 @@ export function reloadConfig(ferry: Pick<Ferry, 'deps' | 'logger' | 'secrets'>, 
 
 /** Settings by name, sections within sections. */
 type Section = Record<string, unknown>
-
-function isSection(value: unknown): value is Section {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /**
  * The paths of the settings in which two configurations differ, in alphabetical order. A list is one setting, and so is

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { percentDecoded } from '../config/show-config.ts'
 import type { Database } from '../db/database.ts'
 import { type Cli, ownVersion } from './cli.ts'
 
@@ -137,7 +138,7 @@ function headerSecrets(environment: Cli['environment']): string[] {
   return ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
     .flatMap((name) => (environment[name] ?? '').split(','))
     .map((pair) => pair.slice(pair.indexOf('=') + 1).trim())
-    .flatMap((value) => [value, decoded(value)])
+    .flatMap((value) => [value, percentDecoded(value)])
 }
 
 /** Passwords in the addresses of collectors. An address that cannot be read is shown by the library: it is a secret. */
@@ -145,13 +146,5 @@ function addressSecrets(environment: Cli['environment']): string[] {
   return ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
     .map((name) => (environment[name] ?? '').trim())
     .flatMap((address) => (URL.canParse(address) ? [new URL(address).password] : [address]))
-    .flatMap((secret) => [secret, decoded(secret)])
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+    .flatMap((secret) => [secret, percentDecoded(secret)])
 }

@@ -4,8 +4,7 @@ import { repeated, sinceMoment, someText, wholeNumber, withFilterOptions } from 
 import type { ApproveOptions } from './verbs/approve.ts'
 import type { ContractCheckOptions } from './verbs/contract-check.ts'
 import type { RereadOptions } from './verbs/reread.ts'
-import type { ResendOptions } from './verbs/resend.ts'
-import type { RetryOptions } from './verbs/retry.ts'
+import type { ResendOptions, RetryOptions } from './verbs/resend-rows.ts'
 import type { AcceptRemovalsOptions, RestoreOptions } from './verbs/settle-removals.ts'
 
 /** Makes a verb with the options of all verbs. */
@@ -19,7 +18,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--all', 'every rejected row')
     .option('--dry-run', 'say which and how many, and change nothing')
     .option('--run', 'start a run at once, and follow it')
-    .action(async (options: RetryOptions) => done(await (await import('./verbs/retry.ts')).retry(cli, options)))
+    .action(async (options: RetryOptions) => done(await (await import('./verbs/resend-rows.ts')).retry(cli, options)))
   verb('reread', 'have the next run read a stream again, wholly or from a cursor on, and compare it with the ledger')
     .argument('<stream>', 'such as properties')
     .option(
@@ -48,7 +47,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--all', 'every accepted row')
     .option('--beyond-guard', 'also if it is more than the guard lets through')
     .option('--dry-run', 'say which and how many, and change nothing')
-    .action(async (options: ResendOptions) => done(await (await import('./verbs/resend.ts')).resend(cli, options)))
+    .action(async (options: ResendOptions) => done(await (await import('./verbs/resend-rows.ts')).resend(cli, options)))
   verb('abandon', 'give a submission up that waits for ever; its rows go out again with the next run')
     .argument('<submission>', 'number of the submission', submissionId)
     .action(async (id: number, options: CommonOptions) =>

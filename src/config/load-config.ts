@@ -271,6 +271,6 @@ function sectionOf(value: unknown): Document {
 }
 
 /** Whether something is a mapping; what is wrong with it otherwise is said by the schema. */
-function isSection(value: unknown): value is Document {
+export function isSection(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

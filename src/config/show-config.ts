@@ -43,7 +43,7 @@ export function secretValues(config: Config): string[] {
   const passwords = [config.database.url, config.partner.url ?? ''].flatMap((url) => {
     if (!URL.canParse(url)) return []
     const { password, searchParams } = new URL(url)
-    return [password, decodeURIComponentOr(password), ...passwordParameters.map((name) => searchParams.get(name) ?? '')]
+    return [password, percentDecoded(password), ...passwordParameters.map((name) => searchParams.get(name) ?? '')]
   })
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
     url === null ? [] : secretsOfReceiver(url),
@@ -79,7 +79,8 @@ export function withoutPassword(text: string): string {
   return url.href
 }
 
-function decodeURIComponentOr(text: string): string {
+/** A text without its percent-encoding; as it is where it has a % that is none. Pure. */
+export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

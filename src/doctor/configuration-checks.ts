@@ -4,7 +4,7 @@ import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
-import { needsGroup } from '../pipeline/push/check-kinds.ts'
+import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 /** Each problem of a configuration as a finding of its own. Pure. */

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { ConfigError } from '../config/environment.ts'
-import { carryingJobs } from '../config/known-names.ts'
+import { carryingJobs, night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import { type JobPause, pausedJobs } from '../db/runs/job-requests.ts'
 import { scheduleSince } from '../db/runs/job-schedule.ts'
@@ -9,7 +9,7 @@ import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
-import { jobsOf, nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
+import { jobsOf, scheduleOf } from '../jobs/known-jobs.ts'
 import { channelsOf, mayBeOver } from '../pipeline/notify/channels.ts'
 import { minuteOf } from '../pipeline/report/report-words.ts'
 import { connectionsAtWork } from './own-database-checks.ts'
@@ -245,7 +245,7 @@ export const scheduleChecks: readonly Check[] = [
         found.push(...judgeMissed({ job, due, now, since, runs, atWork, pause }))
       }
       if (found.length > 0) return found
-      return judgeMissed({ job: nightlySync.name, due: null, now, since: null, runs: [], atWork })
+      return judgeMissed({ job: night, due: null, now, since: null, runs: [], atWork })
     },
   },
   {

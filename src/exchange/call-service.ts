@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { retryAfterMs } from './back-off.ts'
-import { classifyFailure } from './classify-failure.ts'
 import type { Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, type Call, HttpError, type Refusal, TransportError } from './errors.ts'
 import { type AnswerLimits, type ClockSkew, clockSkew, parseAnswer, readAnswer, serviceMoment } from './read-answer.ts'
 import { concealingKey } from './secret-forms.ts'
+import { classifyFailure } from './submit-outcome.ts'
 import { objectOf, textOf } from './wire-value.ts'
 
 /** A body that is streamed, and whose length is known before its first byte leaves. */

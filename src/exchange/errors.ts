@@ -1,5 +1,3 @@
-import type { KeyDenial } from './call-gate.ts'
-
 /** What identifies one call in a message: never the key, a header or a body. */
 export type Call = { method: string; url: string }
 
@@ -64,6 +62,12 @@ export class HttpError extends Error {
     this.path = new URL(call.url).pathname
   }
 }
+
+/** What the service said when it did not accept the key. */
+export type KeySaid = { errorCode: string | null; serviceMessage: string | null }
+
+/** The breaker of a key is open: the service has answered 401, and no call is made but a probe now and then. */
+export type KeyDenial = KeySaid & { since: Date }
 
 /** A call that was not made, because the service does not accept the key: the breaker is open. Nothing was sent. */
 export class KeyDenied extends HttpError {

@@ -23,6 +23,13 @@ export function idOf(value: unknown): string | null {
   return text === null || text.trim() === '' ? null : text
 }
 
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** A UUID in its canonical lower-case form; null for anything else. */
+export function uuidOf(value: unknown): string | null {
+  return typeof value === 'string' && uuidForm.test(value) ? value.toLowerCase() : null
+}
+
 /** An integer, also when it is sent as a string; anything else null. */
 export function integerOf(value: unknown): number | null {
   if (typeof value === 'string' && /^-?\d{1,15}$/.test(value)) return Number(value)

@@ -4,10 +4,11 @@ import { Readable } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { ConfigError } from '../config/environment.ts'
+import { night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/copy-text.ts'
-import { nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
+import { scheduleOf } from '../jobs/known-jobs.ts'
 import { limitConnections } from '../network/limit-connections.ts'
 import { ConsoleDoor, type Session } from './console/console-door.ts'
 import { serveConsole } from './console/serve-console.ts'
@@ -100,7 +101,7 @@ export function buildHttpServer(
     }
   })
   const door = new ConsoleDoor(settings, tls !== null)
-  serveConsole(server, door, settings, () => scheduleOf(context.deps.config, nightlySync.name).timeZone)
+  serveConsole(server, door, settings, () => scheduleOf(context.deps.config, night).timeZone)
   for (const [path, here] of methods) {
     for (const one of here) {
       server.route({ method: one.method, url: path, handler: (request, reply) => serve(one, request, reply) })

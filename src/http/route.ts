@@ -90,6 +90,9 @@ export function route<Params = undefined, Query = undefined, Body = undefined>(
 /** A moment, in ISO 8601. */
 export const moment = z.iso.datetime()
 
+/** A whole number in an answer. */
+export const count = z.number().int()
+
 /** A whole number in a path or a query. */
 export const wholeNumber = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
 

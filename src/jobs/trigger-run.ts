@@ -1,12 +1,130 @@
 import type { Transaction } from 'kysely'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
-import { adoptUnfinished, insertRun, runningRun } from '../db/runs/run-life.ts'
+import { adoptUnfinished, insertRun, runInTheWay, runningRun } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
+import { watermarkOf } from '../pipeline/delta/landing/stream-reading.ts'
+import { earlierCursor } from '../pipeline/delta/where-to-read.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import { searchKinds } from '../pipeline/streams/kind-names.ts'
+import { streamNamesOf } from '../pipeline/streams/our-streams.ts'
 import { type Job, sendsRows, stepsOf } from './job.ts'
+import { jobsOf } from './known-jobs.ts'
+
+/** A run that was asked for does not begin; `job_busy` passes by itself. */
+export class JobRefused extends Error {
+  readonly code: 'job_unknown' | 'job_option_refused' | 'job_paused' | 'job_busy'
+  constructor(code: JobRefused['code'], message: string) {
+    super(message)
+    this.name = 'JobRefused'
+    this.code = code
+  }
+}
+
+/** A stream whose watermark lies before the moment from which a run is to read: it is read from there on. */
+type OlderWatermark = { stream: string; watermark: string }
+
+type Asked = { trigger: RunTrigger; by: string; only?: string[]; streams?: string[]; since?: string }
+
+/**
+ * Starts a run of a job for somebody who asks for it by name, or joins the one that is under way, which goes on as it
+ * was asked for.
+ * @param asked.only the steps that are wanted; what a step cannot do without is done too.
+ * @param asked.streams what is read and sent is theirs alone.
+ * @param asked.since a cursor, a date or time, or a time ago (`3d`): rows are read again from there on.
+ * @returns with `olderWatermarks` the streams that are read from before `since` on anyway, because nothing was read of
+ *   them since.
+ * @throws {JobRefused} when there is no such job, it cannot do what is asked, it is paused, or a run of another job
+ *   that works with the ledger has to end first.
+ */
+export async function triggerJob(
+  deps: Deps,
+  jobName: string,
+  { trigger, by, only, streams, since }: Asked,
+): Promise<{ run: Run; joined: boolean; olderWatermarks: OlderWatermark[] }> {
+  const job = findJob(deps, jobName)
+  if (only !== undefined) checkSteps(job, only)
+  const asked: RunAsked = {
+    ...(only !== undefined && { only }),
+    ...(streams !== undefined && { streams }),
+    ...(since !== undefined && { since }),
+  }
+  const reads = streams !== undefined || since !== undefined
+  const olderWatermarks = reads ? await checkReading(deps, job, asked) : []
+  const started = await triggerRun(deps, job, trigger, deps.now(), { asked, by })
+  if (started !== null) {
+    const { run, resumed: joined } = started
+    if (!joined) for (const older of olderWatermarks) deps.logger.info({ ...older, since }, 'watermark_before_since')
+    return { run, joined, olderWatermarks: joined ? [] : olderWatermarks }
+  }
+  const other = await runInTheWay(deps.db, job.name)
+  if (other === undefined && (await isPaused(deps.db, job.name))) {
+    throw new JobRefused('job_paused', `${job.name} is paused; nightferry jobs resume ${job.name} lets it start again`)
+  }
+  const what = other === undefined ? 'A run of another job' : `Run ${other.run_id} of ${other.job}`
+  throw new JobRefused('job_busy', `${what} is under way, and ${job.name} has to wait until it has ended`)
+}
+
+/**
+ * The job of a name.
+ * @throws {JobRefused} naming those that there are.
+ */
+export function findJob({ config }: Pick<Deps, 'config'>, name: string): Job {
+  const jobs = jobsOf(config)
+  const job = jobs.find((known) => known.name === name)
+  if (job !== undefined) return job
+  const names = jobs.map((known) => known.name)
+  throw new JobRefused('job_unknown', `There is no job ${name}; there are ${names.join(', ')}`)
+}
+
+/**
+ * Streams and a beginning are for runs that read the partner's rows.
+ * @returns the streams whose watermark lies before the beginning.
+ */
+async function checkReading({ config, contract, db, now }: Deps, job: Job, asked: RunAsked): Promise<OlderWatermark[]> {
+  const refuse = (why: string) => {
+    throw new JobRefused('job_option_refused', why)
+  }
+  if (!stepsOf(job, asked).some(({ name }) => name === 'extract')) {
+    const readers = jobsOf(config).filter(({ steps }) => steps.some(({ name }) => name === 'extract'))
+    const names = readers.map(({ name }) => name).join(' and ')
+    refuse(`--stream and --since are for runs with the step extract, of ${names}; this one reads no stream`)
+  }
+  const read = streamNamesOf(contract).filter((name) => config.streams[name])
+  const unknown = asked.streams?.find((name) => !read.includes(name))
+  if (unknown !== undefined) refuse(`No stream ${unknown} is configured; there are ${read.join(', ')}`)
+  const { since } = asked
+  if (since === undefined) return []
+  const older: OlderWatermark[] = []
+  for (const stream of asked.streams ?? read) {
+    const before = await db.transaction().execute((trx) => watermarkOf(trx, stream))
+    const from = earlierCursor(before, since, now())
+    if (from.kind === 'no value') {
+      refuse(`--since ${since} is no cursor: give a time ago (3d), a date or time (2026-11-20T06:00Z), or a number`)
+    } else if (from.kind === 'other type') {
+      refuse(`--since ${since} is no value of the cursor of ${stream}, which stands at ${from.watermark}`)
+    } else if (from.kind === 'not earlier' && config.streams[stream]?.capture === 'cursor') {
+      older.push({ stream, watermark: from.watermark })
+    } else if (from.kind === 'no order') {
+      refuse(`The cursor of ${stream} is text (${from.watermark}), and --since cannot tell what comes before it`)
+    }
+  }
+  return older
+}
+
+/**
+ * Checks that a job has the steps, or parts of steps, that somebody asks for.
+ * @throws {JobRefused} naming those that there are.
+ */
+export function checkSteps({ name, steps }: Job, only: readonly string[]): void {
+  const names = steps.flatMap((step) => [step.name, ...(step.parts ?? [])])
+  const unknown = only.find((step) => !names.includes(step))
+  if (only.length > 0 && unknown === undefined) return
+  const what = unknown === undefined ? 'No step is named' : `${name} has no step ${unknown}`
+  const shown = steps.map((step) => (step.parts === undefined ? step.name : `${step.name} (${step.parts.join(', ')})`))
+  throw new JobRefused('job_option_refused', `${what}; its steps are ${shown.join(', ')}`)
+}
 
 type Triggered = { run: Run; resumed: boolean }
 

@@ -13,8 +13,7 @@ import { besideOthers, lastDecided, runningRun, runningRuns } from '../db/runs/r
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'
-import { JobRefused, triggerJob } from './trigger-job.ts'
-import { lookAtEverything } from './trigger-run.ts'
+import { JobRefused, lookAtEverything, triggerJob } from './trigger-run.ts'
 
 /** How often the table is looked at where no notification comes, and a lost connection is tried again. Milliseconds. */
 const pollMs = 5_000

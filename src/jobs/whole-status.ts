@@ -1,14 +1,11 @@
+import { night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
-import type { Hurry } from '../db/ask-both.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Hurry } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
 import { newestRuns } from '../db/runs/newest-runs.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
 import { type Standing, standingOf, withRemarks } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
-
-/** The job that is the night. By its name alone: to know its steps takes long to load. */
-export const nightJob: keyof Config['jobs'] = 'nightly-sync'
 
 /** What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, and what is paused. */
 export async function statusOf(db: Database, config: Config, now: Date, hurry: Hurry) {
@@ -24,8 +21,8 @@ export async function statusOf(db: Database, config: Config, now: Date, hurry: H
 
 /** The newest run of the night's job that was to do all of it. */
 async function lastNight(db: Database) {
-  const [night] = await newestRuns(db, 1, { job: nightJob, whole: true })
-  return night === undefined ? null : withRemarks(night)
+  const [newest] = await newestRuns(db, 1, { job: night, whole: true })
+  return newest === undefined ? null : withRemarks(newest)
 }
 
 /** When the oldest change was seen that the service has not accepted; null: all are accepted. */

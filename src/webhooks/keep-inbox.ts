@@ -1,11 +1,30 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { Database } from '../db/database.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import { endedTasks, noteListening, receiverStanding, storeTrust } from '../db/webhooks/webhook-records.ts'
+import type { Contract } from '../exchange/contract.ts'
+import type { Looks } from '../pipeline/deps.ts'
 import { newestTold } from '../pipeline/webhook-score.ts'
 import { areWebhooksOnTime, toldTasksJudged } from '../pipeline/when-to-look.ts'
-import type { InboxDeps } from './webhook-deps.ts'
+import type { RefusalCounter } from './take-delivery.ts'
 import { workInbox } from './work-inbox.ts'
+
+/** What a receiver works with. */
+export type WebhookDeps = {
+  config: Config['webhooks']
+  contract: Contract
+  looks: Looks
+  logger: Logger
+  /** The database's clock: deliveries are at most five minutes off it, either way. */
+  now: () => Date
+  readClock?: () => Promise<void>
+}
+
+/** The same with what it has made for itself. */
+type InboxDeps = WebhookDeps & { db: Database; refusals: RefusalCounter }
 
 type Inbox = {
   start(): void

@@ -7,9 +7,14 @@ import { schemaName } from '../db/schema-standing.ts'
 import { createWebhookVerifier } from '../exchange/webhook-signature.ts'
 import { limitConnections } from '../network/limit-connections.ts'
 import { webhookConnections } from './check-webhook-settings.ts'
-import { keepInbox } from './keep-inbox.ts'
-import { createEventStore, customHeaderOf, takeDelivery } from './take-delivery.ts'
-import { createRefusalCounter, type RefusalReason, type WebhookDeps } from './webhook-deps.ts'
+import { keepInbox, type WebhookDeps } from './keep-inbox.ts'
+import {
+  createEventStore,
+  createRefusalCounter,
+  customHeaderOf,
+  type RefusalReason,
+  takeDelivery,
+} from './take-delivery.ts'
 
 /** A statement that does not end when the receiver closes is cut off: what it left open another daemon finds. */
 const closingMs = 2_000

@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Kysely, sql } from 'kysely'
 import type pg from 'pg'
 import type { Config } from '../config/schema.ts'
+import type { Schema } from '../db/tables/database-schema.ts'
 import type { Contract } from '../exchange/contract.ts'
-import type { createWebhookVerifier, SignedDelivery } from '../exchange/webhook-signature.ts'
-import type { RefusalReason } from './webhook-deps.ts'
+import type { createWebhookVerifier, SignedDelivery, Verification } from '../exchange/webhook-signature.ts'
 
 type Taking = {
   contract: Pick<Contract, 'names'>
@@ -222,4 +223,45 @@ function hasCustomHeader({ name, value }: CustomHeader, request: Pick<IncomingMe
 function hashOf(text: string): Buffer {
   // Node reads headers as Latin-1: the bytes are those that were sent, in whichever encoding the value is UTF-8.
   return createHash('sha256').update(text, 'utf8').digest()
+}
+
+/** Why a delivery was not taken. The sender is told none of it. */
+export type RefusalReason =
+  | Extract<Verification, { verified: false }>['reason']
+  | 'custom_header_wrong'
+  | 'body_too_large_or_cut'
+  | 'other_path_or_method'
+  | 'not_stored'
+
+export type RefusalCounter = {
+  count(reason: RefusalReason): void
+  /** Adds what was counted since the last time to the table. @returns what that was. @throws without losing any. */
+  flush(db: Kysely<Schema>): Promise<Partial<Record<RefusalReason, number>>>
+}
+
+/** Counts in memory: anyone who sends a thousand forged deliveries a second makes no thousand rows of them. */
+export function createRefusalCounter(): RefusalCounter {
+  let counted = new Map<RefusalReason, number>()
+  const add = (reason: RefusalReason, refused: number) => counted.set(reason, (counted.get(reason) ?? 0) + refused)
+  return {
+    count: (reason) => void add(reason, 1),
+    flush: async (db) => {
+      const flushed = counted
+      if (flushed.size === 0) return {}
+      counted = new Map()
+      try {
+        await sql`
+          insert into webhook_refusal (day, reason, refused, last_at)
+          select current_date, reason, refused, clock_timestamp()
+          from unnest(${[...flushed.keys()]}::text[], ${[...flushed.values()]}::bigint[]) as counted (reason, refused)
+          order by reason
+          on conflict (day, reason) do update
+            set refused = webhook_refusal.refused + excluded.refused, last_at = excluded.last_at`.execute(db)
+      } catch (error) {
+        for (const [reason, refused] of flushed) add(reason, refused)
+        throw error
+      }
+      return Object.fromEntries(flushed)
+    },
+  }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { runVerb } from '../../src/cli/run-verb.ts'
+import { runVerb } from '../../src/cli/start.ts'
 import { inspect } from '../helpers/leaks.ts'
 
 /** Where Node keeps what it has compiled: a process of the suite starts in half the time. */

@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { askBoth, type Hurry } from '../../src/db/ask-both.ts'
-import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
+import { askBoth, createDatabase, createPool, type Database, type Hurry } from '../../src/db/database.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let url: string

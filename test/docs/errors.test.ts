@@ -54,7 +54,7 @@ describe('docs/errors.md', () => {
   test('lists exactly the reasons for which a search proves nothing', () => {
     const found = [
       union(the('src/pipeline/pull/search/whole-search.ts').text, 'WithheldReason'),
-      union(the('src/pipeline/pull/documents/finish-documents.ts').text, 'DocumentsWithheldReason'),
+      union(the('src/pipeline/pull/documents/document-searches.ts').text, 'DocumentsWithheldReason'),
     ]
     expect(found.filter((reasons) => reasons.length === 0)).toEqual([])
     expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found.flat()))
@@ -90,7 +90,7 @@ describe('docs/errors.md', () => {
   test('lists exactly the reasons for which a part of a page is left out', () => {
     const units = ['variable_name', 'property_name']
     const decoded = ours
-      .filter(({ path }) => /^src\/pipeline\/(pull\/content|reading)\/page-(calculator|company|text)\.ts$/.test(path))
+      .filter(({ path }) => /^src\/pipeline\/(pull|reading)\/page-(company|text)\.ts$/.test(path))
       .flatMap(({ text }) => [...literals(text).filter((word) => word.includes('_')), ...union(text, 'TextProblem')])
     const assembled = union(the('src/pipeline/pull/documents/document-assembler.ts').text, 'DocumentProblem')
     expect(assembled).toContain('number_too_long')

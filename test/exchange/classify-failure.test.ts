@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { classifyFailure } from '../../src/exchange/classify-failure.ts'
 import { ConnectFailure } from '../../src/exchange/connector.ts'
+import { classifyFailure } from '../../src/exchange/submit-outcome.ts'
 
 function failure(code: string, syscall?: string): Error {
   return Object.assign(new Error(code), syscall === undefined ? { code } : { code, syscall })

@@ -216,7 +216,7 @@ export const guardsOfUnits: readonly Guard[] = [
     without: String.raw`if (id !== undefined && id === '\0') throw`,
   },
   {
-    file: 'src/exchange/classify-failure.ts',
+    file: 'src/exchange/submit-outcome.ts',
     test: 'test/exchange/classify-failure.test.ts',
     name: 'A failure that is not known counts as arrived',
     text: "? 'not_sent' : 'may_have_arrived'",

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -25,7 +26,7 @@ const heavy = [
 ]
 /** It loads the rest of its room only while a run is under way. */
 const light = ['jobs/whole-status.ts']
-const heavyRooms = ['conformance', 'db/embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies.ts']
+const heavyRooms = ['conformance', 'embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies.ts']
 
 const recorder = pathToFileURL(join(import.meta.dirname, 'record-modules.ts')).href
 
@@ -75,21 +76,33 @@ test.each(['--version', '--help'])('%s loads no package but the one that reads c
   ])
 })
 
-test.each(['status', 'runs', 'rejected', 'parked', 'parked --rows', 'submissions', 'differences'])(
-  '%s loads neither the queue nor the server, the sandbox or what sends rows',
-  async (line) => {
-    const loaded = await loadedBy(...line.split(' '))
-    expect(loaded.stderr).toBe('')
-    expect(loaded.code).toBe(0)
-    expect(loaded.packages).toContain('kysely')
-    expect(heavyIn(loaded)).toEqual([])
-  },
-)
+test.each([
+  'status',
+  'runs',
+  'rejected',
+  'parked',
+  'parked --rows',
+  'submissions',
+  'differences',
+  'retry --all',
+  'resend --all',
+])('%s loads neither the queue nor the server, the sandbox or what sends rows', async (line) => {
+  const loaded = await loadedBy(...line.split(' '))
+  expect(loaded.stderr).toBe('')
+  expect(loaded.code).toBe(0)
+  expect(loaded.packages).toContain('kysely')
+  expect(heavyIn(loaded)).toEqual([])
+})
 
 test('trace loads neither the queue nor the server, the sandbox or what sends rows', async () => {
   const loaded = await loadedBy('trace', 'H-1')
   expect(loaded.stderr).toContain("Nothing was ever read of a hotel 'H-1'")
   expect(heavyIn(loaded)).toEqual([])
+})
+
+test('the rooms that only other verbs need stand where the list says', () => {
+  const there = (room: string) => existsSync(join(import.meta.dirname, '../../src', room))
+  expect([...heavyRooms, ...light].filter((room) => !there(room))).toEqual([])
 })
 
 test('the list of what takes long to load holds what a run loads', async () => {

@@ -1,8 +1,8 @@
+import { night } from '../../config/known-names.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { renderHeld } from '../show/row-words.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
@@ -19,7 +19,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
       const plans = await plansOf(db, runId)
       refuseUnlessWaiting(runId, plans)
       // A run that is under way counts what is held, and would be wrong about it.
-      const running = await runInTheWay(db, nightlySync.name)
+      const running = await runInTheWay(db, night)
       if (running !== undefined && options.dryRun !== true) {
         throw new UsageError(`Run ${running.run_id} is under way and judges again; approve when it has ended`)
       }
@@ -36,7 +36,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
           cli.stdout,
           options.dryRun
             ? `Nothing was approved. nightferry approve ${runId} lets this through.`
-            : `Approved. The next run sends it: nightferry run ${nightlySync.name}`,
+            : `Approved. The next run sends it: nightferry run ${night}`,
         )
       }
       return exitCodes.well

@@ -9,11 +9,10 @@ import {
 } from '../../pipeline/pull/merge/value-history.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import { namedFilters } from '../option-values.ts'
 import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
 import { cutList, table } from '../show/table.ts'
-import { withDatabase } from '../with-database.ts'
+import { requireHotel, withDatabase } from '../with-database.ts'
 
 export type ChangesOptions = CommonOptions & {
   run?: number

@@ -8,7 +8,7 @@ import { loadContract } from '../../exchange/contract.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { packagedConfig, readConfig } from '../read-config.ts'
 import { counted, duration, grouped, readable } from '../show/readable.ts'
-import { type Cell, table, textWidth } from '../show/table.ts'
+import { type Cell, table, wrap } from '../show/table.ts'
 
 export type ConformanceOptions = CommonOptions & {
   baseUrl?: string
@@ -174,27 +174,4 @@ function wrapped(texts: readonly string[], widths: readonly number[]): Cell[][] 
   const cells = texts.map((text, column) => wrap(readable(text), widths[column] ?? narrowest))
   const height = Math.max(...cells.map((lines) => lines.length))
   return Array.from({ length: height }, (_, line) => cells.map((lines) => lines[line] ?? ''))
-}
-
-/** Breaks at spaces; a word that is wider than the column is broken too. */
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    const longer = line === '' ? word : `${line} ${word}`
-    if (textWidth(longer) <= width) {
-      line = longer
-      continue
-    }
-    if (line !== '') lines.push(line)
-    line = ''
-    for (const character of word) {
-      if (textWidth(line + character) > width) {
-        lines.push(line)
-        line = ''
-      }
-      line += character
-    }
-  }
-  return [...lines, line]
 }

@@ -14,12 +14,11 @@ import {
 } from '../../db/tables/difference-tables.ts'
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import { namedFilters } from '../option-values.ts'
 import { csv, moment, readable, shortened } from '../show/readable.ts'
 import { differenceRow } from '../show/row-words.ts'
 import { cutList, table } from '../show/table.ts'
-import { withDatabase } from '../with-database.ts'
+import { requireHotel, withDatabase } from '../with-database.ts'
 
 export type DifferencesOptions = CommonOptions & {
   kind?: string

@@ -8,13 +8,12 @@ import {
 } from '../../db/ledger/rows-in-state.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import { type FilterOptions, namedFilters } from '../option-values.ts'
 import { filterOf, readContract, requireStream } from '../read-config.ts'
 import { counted, csv, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
 import { cutList, table } from '../show/table.ts'
-import { withDatabase } from '../with-database.ts'
+import { requireHotel, withDatabase } from '../with-database.ts'
 
 export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?: boolean }
 

@@ -1,5 +1,5 @@
+import { night } from '../../config/known-names.ts'
 import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type PlannedWave, planRun, type RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
@@ -32,7 +32,7 @@ export async function plan(cli: Cli, options: PlanVerbOptions): Promise<ExitCode
   const opened = await openStages(cli, quietConfig(readConfig(cli, options)))
   try {
     const { rows, ...planned } = await planRun(opened.deps, {
-      job: nightlySync.name,
+      job: night,
       cached: options.cached === true,
       bodies: options.bodies === true ? 1 : (options.bodies ?? 0),
       rows: options.limit,

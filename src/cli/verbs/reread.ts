@@ -1,7 +1,7 @@
+import { night } from '../../config/known-names.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
-import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
-import type { EarlierCursor } from '../../pipeline/delta/why-whole.ts'
+import { type Forgotten, rereadStream } from '../../pipeline/actions/act-on-rows.ts'
+import type { EarlierCursor } from '../../pipeline/delta/where-to-read.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
@@ -26,7 +26,7 @@ export async function reread(cli: Cli, stream: string, options: RereadOptions): 
           `${stream} is read as a snapshot, whole each time; without --since its rows are compared with the ledger again`,
         )
       }
-      const running = await runInTheWay(db, nightlySync.name)
+      const running = await runInTheWay(db, night)
       if (running !== undefined && ['reference', 'extract'].includes(running.step) && options.dryRun !== true) {
         throw new UsageError(`Run ${running.run_id} is reading the streams; ask again when it has gone on or ended`)
       }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
+import { night } from '../../config/known-names.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { isConnectionLost } from '../../db/database-trouble.ts'
@@ -8,7 +9,7 @@ import type { RunAsked } from '../../db/tables/run-tables.ts'
 import { countHousekeeping, housekeeping } from '../../jobs/housekeeping.ts'
 import { jobsOf, nightlySync } from '../../jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../jobs/tell-news.ts'
-import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-job.ts'
+import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-run.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { type Ferry, openFerry, quietConfig } from '../open-ferry.ts'
@@ -90,7 +91,7 @@ export async function runToEnd(
   cli: Cli,
   { deps, lost }: Ferry,
   show: 'text' | ((document: object) => void),
-  jobName: string = nightlySync.name,
+  jobName: string = night,
   what: RunAsked = {},
 ): Promise<RunEnded> {
   const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync

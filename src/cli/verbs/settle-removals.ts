@@ -1,14 +1,13 @@
+import { night } from '../../config/known-names.ts'
 import type { Database } from '../../db/database.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
-import { acceptRemovalsOf, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
+import { acceptRemovalsOf, bringBack, partsWords, total } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireHotel } from '../named-hotel.ts'
 import { counted, moment, readable } from '../show/readable.ts'
-import { actingUser, withDatabase } from '../with-database.ts'
+import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type AcceptRemovalsOptions = CommonOptions & {
   reason?: string
@@ -134,7 +133,7 @@ function nothing(keptDays: number): string {
  * @throws {UsageError} naming the run.
  */
 async function refuseWhileRunning(db: Database, what: string): Promise<void> {
-  const running = await runInTheWay(db, nightlySync.name)
+  const running = await runInTheWay(db, night)
   if (running === undefined) return
   throw new UsageError(
     `Run ${running.run_id} is under way and may change what this is about; ${what} when it has ended`,

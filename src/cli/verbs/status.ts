@@ -1,8 +1,9 @@
+import { night } from '../../config/known-names.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import type { PageProgress } from '../../db/runs/run-progress.ts'
 import type { BatchSize } from '../../db/tables/submission-tables.ts'
 import type { RunForecast } from '../../jobs/run-forecast.ts'
-import { nightJob, statusOf } from '../../jobs/whole-status.ts'
+import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
 import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
 import { missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
@@ -56,12 +57,12 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
 type LastRun = NonNullable<Standing['last_run']>
 
 /** The last run, and the last night if that was another one, each with why it is not simply well. */
-function lastLines(last: LastRun, night: LastRun | null): string[] {
-  const runs = night === null || night.run_id === last.run_id ? [last] : [last, night]
+function lastLines(last: LastRun, lastNight: LastRun | null): string[] {
+  const runs = lastNight === null || lastNight.run_id === last.run_id ? [last] : [last, lastNight]
   return runs.flatMap(({ run_id, job, asked, started_at, state, step, verdict, failure, remarks }) => {
     const part = [...(asked.only ?? []), ...(asked.streams ?? [])]
     const all = part.length === 0 ? '' : ` (only ${part.join(', ')})`
-    const of = job === nightJob && runs.length === 1 && all === '' ? '' : ` of ${job}${all}`
+    const of = job === night && runs.length === 1 && all === '' ? '' : ` of ${job}${all}`
     const stands = state === 'running' ? `under way at the step ${step}` : `${state}, ${verdict}`
     const line = `Last run${of}: ${run_id}, started ${moment(started_at)} UTC, ${stands}`
     const why = failure === null ? remarks : [`${failure.code}: ${failure.message}`]

@@ -2,16 +2,16 @@ import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { hotelsOf, type PartnerTrace, type TracedCompany, tracePartner } from '../../db/trace/trace-partner.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
+import { uuidOf } from '../../exchange/wire-value.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
-import { nobodyLike } from '../named-hotel.ts'
 import { readContract } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
 import { type GroupedRow, headlines, type RowGroup, rowGroups } from '../show/row-groups.ts'
 import { differenceRow, differenceWords, policyWords } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
-import { withDatabase } from '../with-database.ts'
+import { nobodyLike, withDatabase } from '../with-database.ts'
 
 /**
  * `nightferry trace <hotel>`: one hotel, from the partner's database to the calculators that came back. It is named by
@@ -34,15 +34,13 @@ export async function trace(cli: Cli, hotel: string, options: CommonOptions): Pr
   })
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 /**
  * The hotel that is mapped to a company; what is no id of a company stays as it is.
  * @throws {UsageError} when no hotel is mapped to it, or several are.
  */
 async function hotelOfCompany(db: Database, text: string): Promise<string> {
-  const companyId = text.trim().toLowerCase()
-  if (!uuid.test(companyId)) return text
+  const companyId = uuidOf(text.trim())
+  if (companyId === null) return text
   const hotels = await hotelsOf(db, companyId)
   const [only] = hotels
   if (only === undefined) {

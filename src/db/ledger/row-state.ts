@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { askBoth, type Hurry } from '../ask-both.ts'
 import type { Database } from '../database.ts'
+import { askBoth, type Hurry } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { keyDeniedSince } from '../service-key/service-key.ts'
 

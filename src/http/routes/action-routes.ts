@@ -1,13 +1,12 @@
 import { z } from 'zod'
+import { night } from '../../config/known-names.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { countRetryable } from '../../db/ledger/rows-again.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { pauseJob, resumeJob } from '../../jobs/job-standings.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
-import { findJob, triggerJob } from '../../jobs/trigger-job.ts'
+import { findJob, triggerJob } from '../../jobs/trigger-run.ts'
+import { acceptRemovalsOf, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
 import { abandonSubmission, adoptTask, cancelTask } from '../../pipeline/actions/act-on-submission.ts'
-import { acceptRemovalsOf } from '../../pipeline/actions/removals.ts'
-import { retryRejected } from '../../pipeline/actions/send-again.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { countAcceptable } from '../../pipeline/pull/removals/take-removals.ts'
 import { Problem } from '../problem.ts'
@@ -20,7 +19,7 @@ export const dryRun = z.boolean().default(false).describe('Say what would be don
 
 /** @throws {Problem} 409 while a run is under way, which would be wrong about what the action changes. */
 export async function refuseWhileRunning({ db }: Pick<Deps, 'db'>): Promise<void> {
-  const running = await runInTheWay(db, nightlySync.name)
+  const running = await runInTheWay(db, night)
   if (running === undefined) return
   throw new Problem(409, 'run_under_way', `Run ${running.run_id} is under way; ask again when it has ended.`)
 }

@@ -1,10 +1,8 @@
 import { z } from 'zod'
+import { night } from '../../config/known-names.ts'
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
-import { restore } from '../../pipeline/actions/removals.ts'
-import { rereadStream } from '../../pipeline/actions/reread-stream.ts'
-import { resendAccepted } from '../../pipeline/actions/send-again.ts'
+import { bringBack, rereadStream, resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, pageOfRemovals, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { knownStream, Problem } from '../problem.ts'
 import { document, limit, moment, placeOf, type Route, route, wholeNumber } from '../route.ts'
@@ -107,7 +105,7 @@ export const againRoutes: readonly Route[] = [
           `${stream} is read as a snapshot, whole each time; leave since out.`,
         )
       }
-      const running = await runInTheWay(deps.db, nightlySync.name)
+      const running = await runInTheWay(deps.db, night)
       if (!dry && running !== undefined && ['reference', 'extract'].includes(running.step)) {
         const why = `Run ${running.run_id} is reading the streams; ask again when it has gone on or ended.`
         throw new Problem(409, 'run_under_way', why)
@@ -182,7 +180,7 @@ export const againRoutes: readonly Route[] = [
       const found = await countRestorable(deps.db, filter)
       if (body.dryRun) return { found, restored: null }
       await refuseWhileRunning(deps)
-      return { found, restored: await restore(deps, filter, actor) }
+      return { found, restored: await bringBack(deps, filter, actor) }
     },
   }),
 ]

@@ -6,6 +6,7 @@ import type { RowFilter } from '../../db/ledger/row-state.ts'
 import { causesOfRows, driftRows, pageOfRows, parkedGroups, type RowPlace } from '../../db/ledger/rows-in-state.ts'
 import { differenceKinds } from '../../db/tables/difference-tables.ts'
 import { hotelsOf, likePartnerIds, tracePartner } from '../../db/trace/trace-partner.ts'
+import { uuidOf } from '../../exchange/wire-value.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { listChanges } from '../../pipeline/pull/merge/value-history.ts'
@@ -65,8 +66,6 @@ const listedRow = z
 
 /** Of each list of a trace at most, and hotels of one company that are named. */
 const traced = { limit: 1_000, hotels: 20 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export const ledgerRoutes: readonly Route[] = [
   route({
@@ -158,7 +157,8 @@ export const ledgerRoutes: readonly Route[] = [
       const trace = (id: string) => tracePartner(db, id, requirementsOf(deps.config), policies, traced.limit)
       const named = await trace(hotel)
       if (named !== null) return named
-      const hotels = uuid.test(hotel) ? await hotelsOf(db, hotel.toLowerCase(), traced.hotels) : []
+      const companyId = uuidOf(hotel)
+      const hotels = companyId === null ? [] : await hotelsOf(db, companyId, traced.hotels)
       const [only] = hotels
       const found = only === undefined || hotels.length > 1 ? null : await trace(only)
       if (found !== null) return found

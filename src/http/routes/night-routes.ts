@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { carryingJobs } from '../../config/known-names.ts'
+import { carryingJobs, night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
@@ -10,22 +10,19 @@ import { newestRuns } from '../../db/runs/newest-runs.ts'
 import { pageProgress, runProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
 import { judgeFreshness, medianOf, newestCarried, nightSentence } from '../../pipeline/report/standing.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
-import { cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { count, cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
 /** Nights by which the length of the next one is guessed. */
 const forecastNights = 14
 /** Causes of each state that a glance shows. */
 const causesShown = 5
 
-const count = z.number().int()
-
-const night = z.object({
+const nightAnswer = z.object({
   run_id: count,
   job: z.string(),
   trigger: z.string(),
@@ -65,7 +62,7 @@ const tonight = z.object({
   fresh_since: moment.nullable(),
   fresh_words: z.string(),
   fresh_within_ms: z.number(),
-  run: night.nullable(),
+  run: nightAnswer.nullable(),
   remarks: z.array(z.string()),
   notices: z.array(z.string()),
   held: z
@@ -121,7 +118,7 @@ export const nightRoutes: readonly Route[] = [
       const now = deps.now()
       const { config } = deps
       const requires = requirementsOf(config)
-      const [run = null] = await listNights(db, nightlySync.name, 1, { whole: true })
+      const [run = null] = await listNights(db, night, 1, { whole: true })
       const carrying = carryingJobs(config)
       const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
@@ -131,12 +128,12 @@ export const nightRoutes: readonly Route[] = [
       const { needs, causes, moreCauses } = answer
       const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
-      const job = jobs.find((one) => one.job === nightlySync.name)
+      const job = jobs.find((one) => one.job === night)
       const timeZone = job?.time_zone ?? 'UTC'
       const [stored] = run === null ? [] : await newestRuns(db, 1, { before: run.run_id + 1 })
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
-      const typical = medianOf(await durationsOf(db, nightlySync.name, forecastNights))
+      const typical = medianOf(await durationsOf(db, night, forecastNights))
       const begins = run?.state === 'running' ? run.started_at : (job?.next ?? null)
       return {
         now,
@@ -174,9 +171,9 @@ export const nightRoutes: readonly Route[] = [
       limit,
       before: wholeNumber.optional().describe('Only runs with a smaller number: `next`.'),
     }),
-    answers: { 200: z.object({ nights: z.array(night), next: count.nullable() }) },
+    answers: { 200: z.object({ nights: z.array(nightAnswer), next: count.nullable() }) },
     handle: async ({ db }, { query }) => {
-      const nights = await listNights(db, nightlySync.name, query.limit, { before: query.before ?? null })
+      const nights = await listNights(db, night, query.limit, { before: query.before ?? null })
       return { nights, next: nights.length < query.limit ? null : (nights.at(-1)?.run_id ?? null) }
     },
   }),

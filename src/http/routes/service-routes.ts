@@ -13,9 +13,7 @@ import {
 import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
-import { cutAt, document, limit, moment, more, type Route, route } from '../route.ts'
-
-const count = z.number().int()
+import { count, cutAt, document, limit, moment, more, type Route, route } from '../route.ts'
 
 /** Tasks by which the health of webhooks is judged, and the days of which refusals are counted. */
 const tasksJudged = 200

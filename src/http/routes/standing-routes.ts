@@ -1,18 +1,27 @@
 import { z } from 'zod'
-import { carryingJobs } from '../../config/known-names.ts'
+import { carryingJobs, night } from '../../config/known-names.ts'
 import { showableConfig } from '../../config/show-config.ts'
 import { newestActions } from '../../db/actions/record-action.ts'
 import { requireSchema } from '../../db/schema-standing.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { judgeFreshness, newestCarried } from '../../pipeline/report/standing.ts'
 import { Problem } from '../problem.ts'
-import { Answer, cutAt, document, type HttpContext, limit, moment, more, Plain, type Route, route } from '../route.ts'
+import {
+  Answer,
+  count,
+  cutAt,
+  document,
+  type HttpContext,
+  limit,
+  moment,
+  more,
+  Plain,
+  type Route,
+  route,
+} from '../route.ts'
 
 /** An examination takes connections of its own: one at a time. */
 let examining = false
-
-const count = z.number().int()
 
 /** A plan that is being made, or the last one that was; `made` null: it is being made. */
 type Kept = { number: number; since: Date; made: { plan: unknown } | { error: unknown } | null }
@@ -140,9 +149,7 @@ export const standingRoutes: readonly Route[] = [
     answers: { 200: document, 202: z.object({ plan: z.number().int(), planning_since: moment }) },
     handle: async ({ deps }, { body: { rows, bodies, wait, plan: number } }) => {
       if (number !== undefined) return desk.give(number)
-      const { asked, plan } = desk.begin(deps.now(), () =>
-        planRun(deps, { job: nightlySync.name, cached: true, bodies, rows }),
-      )
+      const { asked, plan } = desk.begin(deps.now(), () => planRun(deps, { job: night, cached: true, bodies, rows }))
       return wait ? await plan : asked
     },
   }),

@@ -36,7 +36,7 @@ import {
   type StreamReading,
 } from './landing/stream-reading.ts'
 import { landingOf } from './staged-lines.ts'
-import { isOtherQuery } from './why-whole.ts'
+import { isOtherQuery } from './where-to-read.ts'
 
 /**
  * Reads all rows of a stream and compares them with its last snapshot inside Postgres. The lines pass through here as

@@ -24,11 +24,9 @@ import {
   watermarkOf,
 } from './landing/stream-reading.ts'
 import { landReadingAhead } from './read-ahead.ts'
-import { rereadContradicted } from './reread-contradicted.ts'
-import { hotelsAtMost, partialHotels, stageHotelsAnew } from './stage-hotels.ts'
+import { hotelsAtMost, partialHotels, rereadContradicted, stageHotelsAnew } from './reread-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
-import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
-import { beforeOpen, putBackBy } from './without-zone.ts'
+import { beforeOpen, earlierCursor, movedBack, putBackBy, type Whole, whyWhole } from './where-to-read.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and lands in

@@ -1,4 +1,4 @@
-import { Turns } from '../../db/copy-ready.ts'
+import { Turns } from '../../db/database.ts'
 import type { PartnerSnapshot } from '../../partner/dialect.ts'
 
 /**

@@ -11,7 +11,7 @@ import {
   pauseCalls,
   reserveCalls,
 } from '../../db/service-key/service-key.ts'
-import type { Admission, AdmitOptions, CallGate } from '../../exchange/call-gate.ts'
+import type { Admission, AdmitOptions, CallGate } from '../../exchange/pass-gate.ts'
 
 type SharedGateOptions = {
   db: Database

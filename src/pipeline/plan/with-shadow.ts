@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type pg from 'pg'
-import { Turns } from '../../db/copy-ready.ts'
-import { createDatabase, type Database, withSession } from '../../db/database.ts'
+import { createDatabase, type Database, Turns, withSession } from '../../db/database.ts'
 import { schemaName } from '../../db/migrate-to-latest.ts'
 
 /** Tables of this one connection, under the names of the real ones; nobody else sees them. */

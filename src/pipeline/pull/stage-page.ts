@@ -1,10 +1,9 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { contentProblem, excerptOf, fieldOf, idProblem, isObject } from '../reading/page-text.ts'
 import type { PageElement, PageElementKind } from '../reading/read-page.ts'
-import type { LeftOut } from './content/page-calculator.ts'
-import type { DecodedCompany, PageCompany } from './content/page-company.ts'
 import type { Content } from './merge/known-companies.ts'
 import type { StagingWriter } from './merge/staging-tables.ts'
+import type { DecodedCompany, LeftOut, PageCompany } from './page-company.ts'
 
 type PageNameKind = Exclude<PageElementKind, 'company'>
 

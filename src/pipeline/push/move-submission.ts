@@ -11,7 +11,9 @@ import { denialsBeforeLost, hasLasted, oneMoreDenial, retryInMs } from '../when-
 import { nextState, type SubmissionEvent } from './submission-state.ts'
 
 /**
- * Applies an event to a stored submission under its row's lock: the only writer of `state`.
+ * Applies an event to a stored submission under its row's lock. Besides it, `state` is written where a request is
+ * planned, and where a new run gives up searches and unsent plans of an ended one (`adoptUnfinished`). A plan that is
+ * only shown and a rehearsal end requests at once, in copies of the tables.
  * @returns the new state, and the run that the submission belongs to by now: a later one may have taken it over. Null
  *   when the submission's state does not expect the event, or the destination that it went to is not in use any more:
  *   its rows lie there. Nothing was changed then.

@@ -6,9 +6,12 @@ export type SubmissionEvent =
   | 'send_begun'
   /** The service gave a correlation id. */
   | 'accepted'
-  /** Nothing left this machine, or the service declined without taking it up (401, 429): try again later. */
+  /**
+   * Nothing left this machine, or the answer declines without taking it up (401, 421, 425, 429, a 404 without an
+   * `errorCode`): try again later.
+   */
   | 'not_sent'
-  /** The service answered 4xx: it will not take this request. */
+  /** The answer says that the request as it is was not carried out, and will not be: see `judgePostAnswer`. */
   | 'refused'
   /** The service answered 400 or 422, which may be over one of many rows: the other parts of the request tell. */
   | 'refused_over_rows'

@@ -32,13 +32,6 @@ export function idProblem(value: unknown): TextProblem | undefined {
   return String(value).length > maxIdLength ? 'id_too_long' : undefined
 }
 
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-/** The UUID in its canonical lower-case form, or undefined if the value is none. */
-export function uuidOf(value: unknown): string | undefined {
-  return typeof value === 'string' && uuidForm.test(value) ? value.toLowerCase() : undefined
-}
-
 const maxExcerptLength = 200
 
 /** What stood on the page, as JSON, cut short: storable and printable whatever it holds. */

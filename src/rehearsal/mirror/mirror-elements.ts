@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
-import { integerOf, monthNumber, objectOf, textOf, type WireObject } from '../../exchange/wire-value.ts'
+import { integerOf, monthNumber, objectOf, textOf, uuidOf, type WireObject } from '../../exchange/wire-value.ts'
 import { valueTypes, type WorldCompany, type WorldHead, worldForm } from '../../world/world-form.ts'
 
 /** What one element of a page says of one company. */
@@ -8,8 +8,6 @@ export type Part = Partial<WorldCompany> & { id: string }
 
 /** Years that a world file holds; others are no reporting periods. */
 const years = { first: 1900, last: 2100 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** A company on a page of the companies search; null where it has no id. Pure, like those below. */
 export function companyPart(contract: Contract, element: unknown): Part | null {
@@ -121,10 +119,6 @@ export function variableOf(contract: Contract, element: unknown): { id: string; 
   const variable = objectOf(element)
   const id = uuidOf(variable?.[names.id])
   return id === null ? null : { id, name: textOf(variable?.[names.name]) ?? id }
-}
-
-function uuidOf(value: unknown): string | null {
-  return typeof value === 'string' && uuid.test(value) ? value.toLowerCase() : null
 }
 
 function yearOf(value: unknown): number | null {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { earlierCursor } from '../../../src/pipeline/delta/why-whole.ts'
+import { earlierCursor } from '../../../src/pipeline/delta/where-to-read.ts'
 
 const now = new Date('2026-11-22T02:00:00Z')
 const standing = (watermark: string, cursor_type: string | null = null) => ({ watermark, cursor_type })

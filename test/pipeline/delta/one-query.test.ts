@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
-import { oneQuery } from '../../../src/partner/sqlserver-dialect.ts'
+import { oneQuery } from '../../../src/partner/sqlserver-snapshot.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 
 it.each([

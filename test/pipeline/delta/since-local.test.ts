@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { rereadStream } from '../../../src/pipeline/actions/reread-stream.ts'
+import { rereadStream } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner } from './partner.ts'
 

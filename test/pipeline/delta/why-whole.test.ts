@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { fullEveryMs } from '../../../src/config/push-settings.ts'
 import type { StreamReading, StreamWatermark } from '../../../src/pipeline/delta/landing/stream-reading.ts'
-import { movedBack, type ReadingNow, whyWhole } from '../../../src/pipeline/delta/why-whole.ts'
+import { movedBack, type ReadingNow, whyWhole } from '../../../src/pipeline/delta/where-to-read.ts'
 
 const dayMs = 86_400_000
 const reading: StreamReading = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beforeOpen, putBackBy } from '../../../src/pipeline/delta/without-zone.ts'
+import { beforeOpen, putBackBy } from '../../../src/pipeline/delta/where-to-read.ts'
 
 const hourMs = 3_600_000
 

@@ -1,4 +1,4 @@
-import { pageCompany } from '../../../src/pipeline/pull/content/page-company.ts'
+import { pageCompany } from '../../../src/pipeline/pull/page-company.ts'
 import { pageName } from '../../../src/pipeline/pull/stage-page.ts'
 import { doubledKey } from '../../../src/pipeline/reading/element-assembler.ts'
 import { PageFormatError, type PageLimits } from '../../../src/pipeline/reading/page-limits.ts'

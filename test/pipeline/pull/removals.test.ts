@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
-import { acceptRemovalsOf, restore } from '../../../src/pipeline/actions/removals.ts'
+import { acceptRemovalsOf, bringBack } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
@@ -51,7 +51,7 @@ const noValues = { inputs: undefined, outputs: undefined }
 const actor = { user: 'ada', host: 'ferry' }
 const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
 const accept = (filter = {}) => acceptRemovalsOf(deps, filter, actor)
-const bringBack = (filter = {}) => restore(deps, filter, actor)
+const bringBackBy = (filter = {}) => bringBack(deps, filter, actor)
 const nothing = { companies: 0, calculators: 0, values: 0, properties: 0 }
 
 it('accepting removes what is withheld, and nothing that could only not be read', async () => {
@@ -106,7 +106,7 @@ it('what was removed can be brought back whole, and no search removes it again b
   const before = await known()
   await night({ companies: [] }, 0)
   expect(await known()).toEqual({ values: [], properties: [], here: [] })
-  expect(await bringBack()).toEqual({ companies: 4, calculators: 4, values: 8, properties: 4 })
+  expect(await bringBackBy()).toEqual({ companies: 4, calculators: 4, values: 8, properties: 4 })
   expect(await known()).toEqual(before)
   for (const page of [{ companies: [] }, bare(whole(), noValues), bare(whole(), noValues, 2)]) {
     await night(page, 0)
@@ -114,7 +114,7 @@ it('what was removed can be brought back whole, and no search removes it again b
   }
   await night(whole(), 0)
   expect(await reasons()).toEqual([])
-  expect(await bringBack()).toEqual(nothing)
+  expect(await bringBackBy()).toEqual(nothing)
 })
 
 const withCalculators = (calculators: unknown) => ({
@@ -131,7 +131,7 @@ it.each([
     await night(whole())
     const before = await known()
     await night(without, 0)
-    await bringBack()
+    await bringBackBy()
     await night(unreadable, 0)
     await night(without, 0)
     expect(await known()).toEqual(before)
@@ -143,7 +143,7 @@ it('values that were brought back stay beside what their calculator has, and go 
   const before = await known()
   const without = bare(whole(), { outputs: undefined })
   await night(without, 0)
-  expect(await bringBack()).toEqual({ ...nothing, values: 4 })
+  expect(await bringBackBy()).toEqual({ ...nothing, values: 4 })
   await night(without, 0)
   expect(await known()).toEqual(before)
   expect(await reasons()).toEqual([{ part: 'value', reason: 'restored', parts: 4 }])
@@ -163,7 +163,7 @@ describe('a value that was brought back while what holds it stood', () => {
     await night(whole())
     const before = await known()
     await night(bare(whole(), { inputs: undefined }), 0)
-    await bringBack()
+    await bringBackBy()
     for (const _again of [1, 2]) {
       await night(without, 0)
       expect((await known()).values).toEqual(before.values)
@@ -178,7 +178,7 @@ describe('a value that was brought back while what holds it stood', () => {
     await night(whole())
     const before = await known()
     await night({ ...whole(), companies: whole().companies.map((one) => ({ ...one, fields: {} })) }, 0)
-    await bringBack()
+    await bringBackBy()
     await night({ companies: [] }, 0)
     expect(await known()).toEqual(before)
     expect(await reasons()).toEqual([
@@ -194,7 +194,7 @@ describe('a value that was brought back while what holds it stood', () => {
   it('does not make a company one that a search shows as absent, where the search proves nothing', async () => {
     await night(whole())
     await night(bare(whole(), { inputs: undefined }), 0)
-    await bringBack()
+    await bringBackBy()
     await night({ companies: [{ ...company('E'), id: null }] }, 0)
     expect(await reasons()).toEqual([
       { part: 'company', reason: 'unidentified_companies', parts: 4 },
@@ -214,7 +214,7 @@ describe('a value that was brought back while what holds it stood', () => {
     const other = calculator('other')
     await night(a(calculator('k'), other))
     await night(a(calculator('k', { inputs: {} }), other), 0)
-    await bringBack()
+    await bringBackBy()
     await night(Array(pages).fill(a(calculator('k', { inputs: {} }), other)), 0)
     await night(Array(pages).fill(a()), 0)
     expect((await known()).here).toEqual([{ company_id: uuid('A'), calculator_id: uuid('k') }])
@@ -228,7 +228,7 @@ describe('a value that was brought back while what holds it stood', () => {
     await night(whole())
     const before = await known()
     await night(bare(whole(), { inputs: undefined }), 0)
-    await bringBack()
+    await bringBackBy()
     const moved = bare(whole(), { inputs: undefined })
     const [a, b, ...rest] = moved.companies
     if (a === undefined || b === undefined) throw new Error('there are four')
@@ -248,7 +248,7 @@ it('what another value has taken the place of is not brought back', async () => 
   await night(bare(whole(), { outputs: undefined }), 0)
   await night(bare(whole(), { outputs: { total: '9' } }, 2), 0)
   const before = await known()
-  expect(await bringBack()).toEqual(nothing)
+  expect(await bringBackBy()).toEqual(nothing)
   expect(await known()).toEqual(before)
 })
 
@@ -259,9 +259,9 @@ it('what was removed of one run or one hotel is brought back alone', async () =>
   const company_id = whole().companies[2]?.id ?? ''
   await db.deleteFrom('mapping').execute()
   await db.insertInto('mapping').values({ partner_id: 'H-3', company_id, submission_id }).execute()
-  expect(await bringBack({ runId: 999 })).toEqual(nothing)
-  expect(await bringBack({ partnerId: 'H-3' })).toEqual({ ...nothing, values: 1 })
-  expect(await bringBack()).toEqual({ ...nothing, values: 1 })
+  expect(await bringBackBy({ runId: 999 })).toEqual(nothing)
+  expect(await bringBackBy({ partnerId: 'H-3' })).toEqual({ ...nothing, values: 1 })
+  expect(await bringBackBy()).toEqual({ ...nothing, values: 1 })
 })
 
 it('what was removed longer ago than is wanted is forgotten', async () => {
@@ -270,5 +270,5 @@ it('what was removed longer ago than is wanted is forgotten', async () => {
   await sql`update removed_value set removed_at = now() - interval '31 days' where direction = 'i'`.execute(db)
   await sql`update removed_property set removed_at = now() - interval '29 days'`.execute(db)
   expect(await removeOld(db, 'removed_values', new Date(Date.now() - 30 * 86_400_000))).toBe(4)
-  expect(await bringBack()).toEqual({ companies: 4, calculators: 4, values: 4, properties: 4 })
+  expect(await bringBackBy()).toEqual({ companies: 4, calculators: 4, values: 4, properties: 4 })
 })

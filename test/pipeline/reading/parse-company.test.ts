@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pageCompany } from '../../../src/pipeline/pull/content/page-company.ts'
+import { pageCompany } from '../../../src/pipeline/pull/page-company.ts'
 import { doubledKey } from '../../../src/pipeline/reading/element-assembler.ts'
 import { PageFormatError } from '../../../src/pipeline/reading/page-limits.ts'
 import { parseCompany, type SplitCompany, splitPage } from '../../../src/pipeline/reading/split-page.ts'

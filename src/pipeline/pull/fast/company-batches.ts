@@ -1,13 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
-import type { Turns } from '../../../db/copy-ready.ts'
-import type { Database } from '../../../db/database.ts'
+import type { Database, Turns } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import type { PageElement } from '../../reading/read-page.ts'
 import { parseCompany, type SplitCompany } from '../../reading/split-page.ts'
-import { type DecodedCompany, type PageCompany, pageCompany } from '../content/page-company.ts'
 import {
   type Content,
   type ContentHash,
@@ -17,6 +15,7 @@ import {
   markWholeSeen,
   type UnchangedCompany,
 } from '../merge/known-companies.ts'
+import { type DecodedCompany, type PageCompany, pageCompany } from '../page-company.ts'
 import type { createPageStager } from '../stage-page.ts'
 import type { DirectCompanies } from './direct-companies.ts'
 import type { NameIndex } from './name-index.ts'

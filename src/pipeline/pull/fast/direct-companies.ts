@@ -1,7 +1,7 @@
-import type { PageCompany } from '../content/page-company.ts'
 import type { DirectWriter } from '../merge/direct-writer.ts'
 import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
 import type { Content } from '../merge/known-companies.ts'
+import type { PageCompany } from '../page-company.ts'
 import { countValues } from '../stage-page.ts'
 import { uuidLength } from './byte-cursor.ts'
 import type { NameIndex } from './name-index.ts'

@@ -1,5 +1,6 @@
 import type { Database } from '../../../db/database.ts'
 import type { Contract } from '../../../exchange/contract.ts'
+import { uuidOf } from '../../../exchange/wire-value.ts'
 import type { Expectation } from '../../reading/split-page.ts'
 import { type ContentHash, type ExpectedCompany, listExpected } from '../merge/known-companies.ts'
 import { uuidLength } from './byte-cursor.ts'
@@ -12,8 +13,6 @@ const windowSize = 2_000
 
 /** Companies that may pass unexpected before it is looked up where the page stands; doubled while that is no use. */
 const fewestStrangers = 16
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
  * Expects a page to show companies in the order in which they were first shown, from the one on that it begins with. A
@@ -79,7 +78,7 @@ export class ExpectedCompanies implements Expectation<MetCompany> {
     this.#coming = null
     this.#strangers = 0
     this.#patience *= 2
-    if (uuid.test(companyId)) this.#take(await listExpected(this.#aside, { companyId }, windowSize))
+    if (uuidOf(companyId) === companyId) this.#take(await listExpected(this.#aside, { companyId }, windowSize))
   }
 
   /** Adds a window, and asks for the one behind it. */

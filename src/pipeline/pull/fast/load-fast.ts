@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely'
 import type pg from 'pg'
-import { Turns } from '../../../db/copy-ready.ts'
-import type { Database } from '../../../db/database.ts'
+import { type Database, Turns } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { bytesPassed } from '../../../heap.ts'

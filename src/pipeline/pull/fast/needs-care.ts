@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { variableOf } from '../merge/key-blocks.ts'
 import { seenBy } from '../merge/known-companies.ts'
-import { variableOf } from '../merge/variable-spelling.ts'
 
 /**
  * Something on a page that the fast way does not do: it is loaded again with care, alone and every row compared.

@@ -3,7 +3,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { variableOf } from './variable-spelling.ts'
+import { variableOf } from './key-blocks.ts'
 
 /** A company whose bytes are those of the last time. */
 export type UnchangedCompany = {

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { NamedKind } from '../../../db/tables/history-tables.ts'
+import { isVariable, oneSpelling, variableOf } from './key-blocks.ts'
 import { markAgain } from './unrenewed-parts.ts'
-import { isVariable, oneSpelling, variableOf } from './variable-spelling.ts'
 
 /**
  * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name

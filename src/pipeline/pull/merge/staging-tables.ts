@@ -1,7 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
-import { copyReady, type Turns } from '../../../db/copy-ready.ts'
+import { copyReady } from '../../../db/copy-ready.ts'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
+import type { Turns } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /** Where a page lies until its merge, with the columns that COPY fills, in order. */

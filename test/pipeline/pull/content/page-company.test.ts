@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pageCompany } from '../../../../src/pipeline/pull/content/page-company.ts'
+import { pageCompany } from '../../../../src/pipeline/pull/page-company.ts'
 import { pageName } from '../../../../src/pipeline/pull/stage-page.ts'
 import { doubledKey } from '../../../../src/pipeline/reading/element-assembler.ts'
 import { calculator, company, contract, uuid } from '../sample-page.ts'

@@ -4,7 +4,7 @@ import {
   type FinishDocumentsOptions,
   type FinishedDocuments,
   finishDocuments,
-} from '../../../../src/pipeline/pull/documents/finish-documents.ts'
+} from '../../../../src/pipeline/pull/documents/document-searches.ts'
 import {
   type LoadDocumentsOptions,
   type LoadedDocuments,

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type PageCompany, pageCompany } from '../../../../src/pipeline/pull/content/page-company.ts'
 import { NameIndex } from '../../../../src/pipeline/pull/fast/name-index.ts'
 import {
   calculatorWidth,
@@ -9,6 +8,7 @@ import {
   propertyWidth,
   valueWidth,
 } from '../../../../src/pipeline/pull/fast/plain-company.ts'
+import { type PageCompany, pageCompany } from '../../../../src/pipeline/pull/page-company.ts'
 import { some } from '../../../helpers/some.ts'
 import { contract, uuid } from '../sample-page.ts'
 

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { Turns } from '../../../../src/db/copy-ready.ts'
-import { createPool, withSession } from '../../../../src/db/database.ts'
+import { createPool, Turns, withSession } from '../../../../src/db/database.ts'
 import { UnchangedCompanies } from '../../../../src/pipeline/pull/fast/company-batches.ts'
 import { createDirectWriter } from '../../../../src/pipeline/pull/merge/direct-writer.ts'
 import { createStaging, createStagingWriter } from '../../../../src/pipeline/pull/merge/staging-tables.ts'

@@ -1,19 +1,27 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { PoolClient } from 'pg'
 import { type Database, withSession } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
-import type { PartnerSnapshot } from '../../partner/dialect.ts'
+import type { DeltaQuery, PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import { findContradictions } from '../preflight/find-contradictions.ts'
 import { contradictionKinds } from '../preflight/judgements.ts'
-import type { Judge } from '../preflight/preflight.ts'
+import type { Judge, JudgeRow } from '../preflight/preflight.ts'
 import type { CursorStream } from '../streams/our-streams.ts'
 import { maxPartnerIdLength } from '../streams/rules/row-content.ts'
 import { guardStream } from './guard-stream.ts'
 import { landRows } from './landing/land-rows.ts'
-import { createStage } from './landing/stage-rows.ts'
+import { createStage, stageRows } from './landing/stage-rows.ts'
 import { wantHeldAgain } from './landing/stream-reading.ts'
-import { hotelsAtMost, stageHotels } from './stage-hotels.ts'
+import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
+
+/** Hotels that one query asks for: a statement of some 10 kB. */
+const hotelsAtOnce = 200
+/** So many hotels are asked for. Some servers find none of them by an index: then each query reads the whole stream. */
+const hotelsByName = 1_000
+/** Hotels of a stream that one run asks for. */
+export const hotelsAtMost = 5_000
 
 type CursorStreamToAsk = Pick<CursorStream, 'name' | 'shape' | 'query' | 'fullEveryMs'> & { cursor: string | null }
 
@@ -48,10 +56,9 @@ export async function rereadContradicted(
   await db.transaction().execute((trx) => findContradictions(trx, judge.basis, run.started_at))
   for (const stream of open) {
     // More wait for the next run, or for the next full comparison.
-    const hotels = await contradictedHotels(db, run.run_id, [stream.name], maxPartnerIdLength, hotelsAtMost)
+    const hotels = await contradictedHotels(db, run.run_id, stream.name)
     if (hotels.length === 0) continue
-    const ids = hotels.map(({ partner_id }) => partner_id)
-    if (await readHotels(deps, run, snapshot, stream, judge, ids)) return
+    if (await readHotels(deps, run, snapshot, stream, judge, hotels)) return
   }
 }
 
@@ -100,29 +107,20 @@ async function readHotels(
   return outcome.held
 }
 
-type ContradictedHotel = { stream: string; partner_id: string }
-
 /**
- * Hotels, stream by stream, whose rows contradict each other or rows of another hotel, as preflight noted it; and those
- * with a row for which the partner yielded two contents. Those whose rows were longest not asked for come first; where
- * nobody notes when that was, others each night.
- *
- * @param longest partner ids of more characters are not stored as the partner has them, so nobody can ask for them.
+ * Hotels of a stream whose rows contradict each other or rows of another hotel, as preflight noted it; and those with
+ * a row for which the partner yielded two contents. Those whose rows were longest not asked for come first; where
+ * nobody notes when that was, others each night. Partner ids that are not stored as the partner has them are left out,
+ * because nobody can ask for them.
  */
-async function contradictedHotels(
-  db: Database,
-  runId: number,
-  streams: readonly string[],
-  longest: number,
-  limit: number,
-): Promise<ContradictedHotel[]> {
-  const { rows } = await sql<ContradictedHotel>`
+async function contradictedHotels(db: Database, runId: number, stream: string): Promise<string[]> {
+  const { rows } = await sql<{ partner_id: string }>`
     with side as (
       select row_id, asked_at from row_finding where kind in (${contradictionKinds})
       union all
       select other_row_id, asked_at from row_finding where kind in (${contradictionKinds})
     )
-    select stream, partner_id
+    select partner_id
     from (
       select stream, partner_id, asked_at
       from side join source_row using (row_id)
@@ -132,11 +130,11 @@ async function contradictedHotels(
       from source_row
       where contradiction is not null and gone_at is null
     ) hotel
-    where stream = any(${streams}::text[]) and length(partner_id) <= ${longest}
-    group by stream, partner_id
-    order by min(asked_at) nulls first, hashtextextended(partner_id, ${runId}), partner_id, stream
-    limit ${limit}`.execute(db)
-  return rows
+    where stream = ${stream} and length(partner_id) <= ${maxPartnerIdLength}
+    group by partner_id
+    order by min(asked_at) nulls first, hashtextextended(partner_id, ${runId}), partner_id
+    limit ${hotelsAtMost}`.execute(db)
+  return rows.map(({ partner_id }) => partner_id)
 }
 
 /** Notes that the partner was asked for all rows of hotels, so that others come first in the next run. */
@@ -197,4 +195,70 @@ async function addToStream(
     set hotels_asked = hotels_asked + ${hotels}, read = read + ${changed}, changed = changed + ${changed},
         gone = gone + ${gone}, returned = returned + ${returned}
     where run_id = ${runId} and stream = ${stream}`.execute(trx)
+}
+
+type HotelReading = {
+  client: PoolClient
+  snapshot: PartnerSnapshot
+  stream: Pick<CursorStream, 'shape' | 'query' | 'cursor'>
+  judge: JudgeRow
+}
+
+/**
+ * Stages all rows of hotels, wherever their cursors stand, from the snapshot that the run reads everything from. Of
+ * many hotels the stream is read once, and the others are left out.
+ */
+export async function stageHotels(
+  { client, snapshot, stream, judge }: HotelReading,
+  partnerIds: readonly string[],
+): Promise<Seen> {
+  const { shape, query, cursor } = stream
+  const seen = nothingSeen()
+  const stage = async (some: readonly string[], which: Pick<DeltaQuery, 'only'>) => {
+    const rows = snapshot.delta({ ...query, cursor, from: null, overlapMs: 0, ...which })
+    await stageRows(client, stagedLines(rows, { shape, judge, seen, only: new Set(some) }))
+  }
+  if (partnerIds.length > hotelsByName) await stage(partnerIds, {})
+  else {
+    for (let at = 0; at < partnerIds.length; at += hotelsAtOnce) {
+      const some = partnerIds.slice(at, at + hotelsAtOnce)
+      await stage(some, { only: { column: shape.idColumn, partnerIds: some } })
+    }
+  }
+  return seen
+}
+
+/**
+ * Hotels of staged rows that were gone: a delta brings what changed of them, and that may not be all there is. Of one
+ * that contradicts itself it brings both sides, or neither, and then the contradiction stays.
+ *
+ * @returns one more than may be asked for where there are more. Partner ids that are not stored as the partner has them
+ *   are left out, because nobody can ask for them.
+ */
+export async function partialHotels(trx: Transaction<Schema>, stream: string): Promise<string[]> {
+  await sql`analyze staged (row_key)`.execute(trx)
+  const { rows } = await sql<{ partner_id: string }>`
+    select distinct staged.partner_id
+    from staged join source_row held on held.stream = ${stream} and held.row_key = staged.row_key
+    where held.gone_at is not null and length(staged.partner_id) <= ${maxPartnerIdLength}
+    limit ${hotelsAtMost + 1}`.execute(trx)
+  return rows.map(({ partner_id }) => partner_id)
+}
+
+/**
+ * Stages all rows of hotels in the place of those that a delta brought of them.
+ * @param seen what was seen of the delta: the rows that come once more are added to it.
+ */
+export async function stageHotelsAnew(
+  trx: Transaction<Schema>,
+  reading: HotelReading,
+  partnerIds: readonly string[],
+  seen: Seen,
+): Promise<void> {
+  const { numAffectedRows = 0n } = await sql`
+    delete from staged where partner_id = any(${partnerIds}::text[])`.execute(trx)
+  const again = await stageHotels(reading, partnerIds)
+  seen.rows += again.rows
+  // What was staged of them before shares its ledger rows with what comes now.
+  seen.folded += again.folded + Number(numAffectedRows)
 }

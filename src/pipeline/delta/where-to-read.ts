@@ -138,7 +138,7 @@ export function earlierCursor(
     const from = moment === null ? null : new Date(moment.getTime() - behindMs)
     // No server reads the years before the first in this form.
     if (from === null || from.getUTCFullYear() < 1) return { kind: 'other type', watermark }
-    const cursor = from.toISOString().replace('T', ' ').replace('Z', '')
+    const cursor = printed(from)
     // Both in UTC, or in whatever the clocks of the partner show; a prefix comes before what it begins.
     return cursor < watermark ? { kind: 'earlier', cursor } : { kind: 'not earlier', watermark }
   }
@@ -200,4 +200,63 @@ function fraction(text: string): string {
 
 function scaled(text: string, digits: number): bigint {
   return BigInt(`${text.split('.')[0]}${fraction(text).padEnd(digits, '0')}`)
+}
+
+/** Types of times that say where the clock stood, by the names that the dialects give them. */
+const zoned: ReadonlySet<string> = new Set(['timestamp with time zone', 'timestamp', 'datetimeoffset'])
+
+/** How far clocks are put back in autumn. Milliseconds. */
+const putBackMs = 3_600_000
+
+/**
+ * How much more than the overlap is read again before the watermark of a cursor. Clocks that are put back show times
+ * that they showed before, and a time without a zone does not tell the two apart. Milliseconds. Pure.
+ */
+export function putBackBy(cursorType: string | null): number {
+  return cursorType !== null && zoned.has(cursorType) ? 0 : putBackMs
+}
+
+/** Times and dates of four-digit years without a zone, as servers print them. */
+const plainTime = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d+)?)?$/
+
+type NewestTime = {
+  /** As far as it may move the watermark: no further than the server shows the oldest open transaction's start. */
+  newest: string
+  /** That cursor itself, which may lie further ahead. */
+  itself: string
+  cursorType: string | null
+  /** How long the oldest transaction has been open that may still write. Milliseconds. */
+  openMs: number
+  /** The watermark from which rows were read; null where all were, so that it proves nothing. */
+  before: string | null
+}
+
+/**
+ * The watermark of a time, before all that an open transaction may still commit. Where the clocks stand that a time
+ * without a zone comes from, nobody knows here; but it was written by a clock that is further by now, and one that an
+ * open transaction writes is at most as much older than now as that has been open. A transaction that began after the
+ * last reading writes times past the watermark of then, which does not go back for it. Pure.
+ */
+export function beforeOpen({ newest, itself, cursorType, openMs, before }: NewestTime): string {
+  if (openMs === 0 || putBackBy(cursorType) === 0 || !plainTime.test(newest)) return newest
+  const back = earlierBy(openMs, itself) ?? newest
+  const bound = back < newest ? back : newest
+  return before !== null && bound < before && before <= newest ? before : bound
+}
+
+/** A time less some milliseconds; null where it is none that servers and calendars know, such as the day 0000-00-00. */
+function earlierBy(ms: number, plain: string): string | null {
+  const [day, time] = plain.split(' ')
+  const at = plainTime.test(plain) ? Date.parse(`${day}T${time ?? '00:00:00'}Z`) - Math.ceil(ms) : Number.NaN
+  if (Number.isNaN(at) || at < firstYear) return null
+  const text = printed(new Date(at))
+  return time === undefined ? text.slice(0, '2026-11-21'.length) : text
+}
+
+/** No server reads earlier years in this form. */
+const firstYear = Date.parse('0001-01-01T00:00:00Z')
+
+/** A time as all servers read it, without its zone. */
+function printed(moment: Date): string {
+  return moment.toISOString().replace('T', ' ').replace('Z', '')
 }

@@ -1,0 +1,232 @@
+import { night } from '../../config/known-names.ts'
+import { requireSettings } from '../../config/require-settings.ts'
+import type { Database } from '../../db/database.ts'
+import { findHeldRun } from '../../db/guard/guard-plan.ts'
+import { countRetryable, type ResendFilter, type RetryCounts, retryableRows } from '../../db/ledger/rows-again.ts'
+import { isPaused } from '../../db/runs/job-requests.ts'
+import { runInTheWay } from '../../db/runs/run-life.ts'
+import { resendAccepted, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
+import { ActionRefused } from '../../pipeline/deps.ts'
+import { needsGroup } from '../../pipeline/streams/our-streams.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import type { FilterOptions } from '../option-values.ts'
+import { filterOf, readConfig, readContract, requireStream } from '../read-config.ts'
+import { counted, readable } from '../show/readable.ts'
+import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
+
+export type RetryOptions = CommonOptions & FilterOptions & { all?: boolean; dryRun?: boolean; run?: boolean }
+
+/** Rows that are shown as examples of what a retry marks. */
+const examples = 20
+
+/**
+ * `nightferry retry`: rows that the service rejected are sent again as they are, once, by the next run, or now with
+ * `--run`. A row that is rejected again stays rejected until it changes or a person asks again. What keeps a run from
+ * beginning is looked for before anything is marked.
+ * @throws once rows are marked, with a code whose exit code is not that of a command line which did nothing.
+ */
+export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> {
+  const filter = filterOf(cli, options)
+  if (Object.keys(filter).length === 0 && !options.all) {
+    throw new UsageError('Say which rows: --reason, --stream, --partner-id, --since, or --all')
+  }
+  if (options.dryRun && options.run) throw new UsageError('--dry-run and --run: choose one')
+  if (options.run) requireToRun(cli, options)
+  const marked = await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      if (options.run) await refuseUnlessFree(db)
+      const rows = await retryableRows(db, filter, examples)
+      const streams = options.dryRun
+        ? await countRetryable(db, filter)
+        : await retryRejected({ db, now: cli.now }, filter, actingUser(cli))
+      if (total(streams) === 0) await requireHotel(db, options.partnerId)
+      return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
+    },
+    options.dryRun ? 'read' : 'write',
+  )
+  if (!options.json) describe(cli, options, marked)
+  const print = (ended: object = {}) => {
+    if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...ended })
+  }
+  if (options.run && marked.total > 0) return await sendNow(cli, options, print)
+  print(options.run ? { run: null } : {})
+  return exitCodes.well
+}
+
+/** @throws {ConfigError} when settings are missing that a run needs. */
+function requireToRun(cli: Cli, options: RetryOptions): void {
+  const config = readConfig(cli, options)
+  requireSettings(config, needsGroup(readContract(cli, config), config.streams))
+}
+
+/** @throws {UsageError} when no run can begin now. */
+async function refuseUnlessFree(db: Database): Promise<void> {
+  if ((await runInTheWay(db, night)) !== undefined) {
+    throw new UsageError(
+      'A run is under way, and sends nothing again; without --run the rows wait for the one after it',
+    )
+  }
+  if (await isPaused(db, night)) {
+    throw new UsageError(
+      `${night} is paused; nightferry jobs resume ${night} lets it start again, and without --run the rows wait for that`,
+    )
+  }
+}
+
+/** What is marked stays so and is printed, whatever becomes of the run. */
+async function sendNow(cli: Cli, options: RetryOptions, print: (ended: object) => void): Promise<ExitCode> {
+  // Loads what a run needs, which marking rows does not.
+  const { openToFollow, runToEnd } = await import('./run.ts')
+  let printed = false
+  const show = (run: object) => {
+    printed = true
+    print({ run })
+  }
+  try {
+    const ferry = await openToFollow(cli, readConfig(cli, options))
+    try {
+      return (await runToEnd(cli, ferry, options.json === true ? show : 'text')).code
+    } finally {
+      await ferry.close()
+    }
+  } catch (error) {
+    const { code = 'internal_error', message } = error as Error & { code?: string }
+    if (!printed) print({ run: null, error: { code, message } })
+    throw error
+  }
+}
+
+type Marked = {
+  held_run: number | null
+  total: number
+  streams: RetryCounts[]
+  rows: Awaited<ReturnType<typeof retryableRows>>
+}
+
+function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows: some, held_run }: Marked): void {
+  if (rows === 0) {
+    printLine(
+      cli.stdout,
+      'No rejected row is like that, or all of them are marked already. nightferry rejected shows them.',
+    )
+    return
+  }
+  const held = `Run ${held_run} is held by the guard, and so may be the next: nightferry approve ${held_run} --dry-run shows why.`
+  const shown = some.map(({ partner_id, stream, row_key, code, reason }) => {
+    const said = [code, reason].filter((part) => part !== null).join(': ')
+    return readable(`  ${partner_id}  ${stream}  ${row_key}  ${said}`)
+  })
+  printMarked(cli, options, { total: rows, streams, remarks: held_run === null ? [] : [held], shown })
+}
+
+function total(streams: readonly RetryCounts[]): number {
+  return streams.reduce((sum, { rows }) => sum + rows, 0)
+}
+
+type MarkedLines = {
+  total: number
+  streams: readonly Pick<RetryCounts, 'stream' | 'rows'>[]
+  /** What is to be said before the rows that are shown. */
+  remarks: readonly string[]
+  /** The lines of rows that are shown as examples. */
+  shown: readonly string[]
+}
+
+/** How many rows of which streams were marked to be sent again, or would be, with some of them. */
+function printMarked(
+  cli: Cli,
+  { dryRun }: { dryRun?: boolean },
+  { total: rows, streams, remarks, shown }: MarkedLines,
+): void {
+  const perStream = streams.map(({ stream, rows: count }) => `${stream}: ${count}`).join(', ')
+  const when = dryRun
+    ? `would be sent again (${perStream}). Nothing was changed`
+    : `marked (${perStream}). The next run sends ${rows === 1 ? 'it' : 'them'} again, once`
+  printLine(cli.stdout, `${counted(rows, 'row')} ${when}.`)
+  for (const line of [...remarks, ...shown]) printLine(cli.stdout, line)
+  if (rows > shown.length) printLine(cli.stdout, `  … and ${rows - shown.length} more`)
+}
+
+export type ResendOptions = CommonOptions & {
+  partnerId?: string
+  stream?: string
+  submission?: number
+  since?: Date
+  difference?: 'absent' | 'different' | 'any'
+  all?: boolean
+  dryRun?: boolean
+  beyondGuard?: boolean
+}
+
+/**
+ * `nightferry resend`: rows that the service accepted are sent again as they are, once, by the next run: after its
+ * database was restored, or where it shows something else than was sent. More than the guard would let through needs
+ * `--beyond-guard`, as a change of that size at the partner needs approval.
+ */
+export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode> {
+  const filter = acceptedFilterOf(options)
+  if (Object.keys(filter).length === 0 && !options.all) {
+    throw new UsageError('Say which rows: --partner-id, --stream, --submission, --since, --difference, or --all')
+  }
+  if (options.stream !== undefined) requireStream(cli, options, options.stream)
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }, { guard }) => {
+      const { streams, rows, total } = await resendAccepted(db, {
+        filter,
+        guard,
+        beyondGuard: options.beyondGuard === true,
+        actor: options.dryRun ? null : actingUser(cli),
+        at: cli.now(),
+        asked: askedOf(options),
+      }).catch((error: unknown) => {
+        // The verb has an option for it.
+        if (!(error instanceof ActionRefused)) throw error
+        throw new UsageError(`${error.message}: --dry-run, --beyond-guard`)
+      })
+      if (total === 0) await requireHotel(db, options.partnerId)
+      if (options.json) {
+        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows })
+        return exitCodes.well
+      }
+      if (total === 0) {
+        printLine(
+          cli.stdout,
+          'No accepted row is like that, or all of them are marked already. nightferry trace shows a hotel.',
+        )
+        return exitCodes.well
+      }
+      const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
+      printMarked(cli, options, { total, streams, remarks: [], shown })
+      return exitCodes.well
+    },
+    'write',
+  )
+}
+
+function acceptedFilterOf({ partnerId, stream, submission, since, difference }: ResendOptions): ResendFilter {
+  return {
+    ...(partnerId !== undefined && { partnerId }),
+    ...(stream !== undefined && { stream }),
+    ...(submission !== undefined && { submissionId: submission }),
+    ...(since !== undefined && { since }),
+    ...(difference !== undefined && { difference }),
+  }
+}
+
+function askedOf(options: ResendOptions): Record<string, string> {
+  const { partnerId, stream, submission, since, difference, all, beyondGuard } = options
+  const asked = {
+    partnerId,
+    stream,
+    submission: submission?.toString(),
+    since: since?.toISOString(),
+    difference,
+    all: all ? 'true' : undefined,
+    beyondGuard: beyondGuard ? 'true' : undefined,
+  }
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Record<string, string>
+}

@@ -1,0 +1,220 @@
+import type { Config } from '../../config/schema.ts'
+import { type Actor, recordAction } from '../../db/actions/record-action.ts'
+import type { Database } from '../../db/database.ts'
+import { livingRows } from '../../db/guard/guard-plan.ts'
+import type { RowFilter } from '../../db/ledger/row-state.ts'
+import {
+  countResendable,
+  markForResend,
+  markForRetry,
+  type ResendFilter,
+  type RetryCounts,
+  resendableRows,
+} from '../../db/ledger/rows-again.ts'
+import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
+import { type EarlierCursor, earlierCursor } from '../delta/where-to-read.ts'
+import { ActionRefused, type Deps } from '../deps.ts'
+import { type Restored, type RestoreFilter, restoreRemoved } from '../pull/removals/restore-removed.ts'
+import { type Accepted, acceptRemovals, type PartFilter } from '../pull/removals/take-removals.ts'
+
+/**
+ * Marks rows that the service rejected, to be sent again as they are by the next run, once. Nothing is written where
+ * nothing was rejected.
+ * @returns how many rows of each stream were marked.
+ */
+export async function retryRejected(
+  { db, now }: Pick<Deps, 'db' | 'now'>,
+  filter: RowFilter,
+  actor: Actor,
+): Promise<RetryCounts[]> {
+  const { since, ...texts } = filter
+  const asked = { ...texts, ...(since !== undefined && { since: since.toISOString() }) }
+  return await db.transaction().execute(async (trx) => {
+    const actionId = await recordAction(trx, { verb: 'retry', actor, at: now(), rows: 0, asked })
+    const counts = await markForRetry(trx, actionId, filter)
+    const rows = counts.reduce((sum, stream) => sum + stream.rows, 0)
+    if (rows === 0) await trx.deleteFrom('action').where('action_id', '=', actionId).execute()
+    else {
+      const result = `${rows} marked; the next run sends them again`
+      await trx.updateTable('action').set({ rows, result }).where('action_id', '=', actionId).execute()
+    }
+    return counts
+  })
+}
+
+/** Rows that are shown as examples of what a resend marks. */
+const examples = 20
+
+/** What a person wants sent again, or would. */
+type Resend = {
+  filter: ResendFilter
+  guard: Config['guard']
+  /** Marks more than the guard lets through too. */
+  beyondGuard: boolean
+  /** Null: say what would be marked, and mark nothing. */
+  actor: Actor | null
+  at: Date
+  /** As it was asked for, for the table of actions. */
+  asked: Record<string, string>
+}
+
+type Resent = {
+  total: number
+  streams: Awaited<ReturnType<typeof countResendable>>
+  rows: Awaited<ReturnType<typeof resendableRows>>
+  /** Streams of which this is more than the guard lets through. */
+  beyond_guard: string[]
+}
+
+/**
+ * Marks rows that the service accepted to be sent again as they are, once, by the next run.
+ * @throws {ActionRefused} resend_beyond_guard when that is more than the guard lets through; nothing is marked then.
+ */
+export async function resendAccepted(db: Database, { filter, guard, ...how }: Resend): Promise<Resent> {
+  const streams = await countResendable(db, filter)
+  const rows = await resendableRows(db, filter, examples)
+  const total = streams.reduce((sum, stream) => sum + stream.rows, 0)
+  const tooMuch = streams.filter(
+    (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
+  )
+  const resent = { total, streams, rows, beyond_guard: tooMuch.map(({ stream }) => stream) }
+  const { actor } = how
+  if (actor === null || total === 0) return resent
+  if (tooMuch.length > 0 && !how.beyondGuard) {
+    const named = tooMuch.map(({ stream, rows: many, known }) => `${many} of ${known} rows of ${stream}`).join(', ')
+    throw new ActionRefused(
+      'resend_beyond_guard',
+      `That is more than the guard lets through (guard.maxChangedShare): ${named}. Nothing was marked. A dry run shows them; beyond the guard they are marked all the same`,
+    )
+  }
+  await db.transaction().execute(async (trx) => {
+    const { at, asked } = how
+    const actionId = await recordAction(trx, {
+      verb: 'resend',
+      actor,
+      at,
+      ...(filter.submissionId !== undefined && { submissionId: filter.submissionId }),
+      rows: total,
+      asked,
+    })
+    await markForResend(trx, actionId, filter)
+  })
+  return resent
+}
+
+/** What a person wants read again, or would. */
+type Reread = {
+  stream: string
+  /** A date, a time or a cursor to read from; null: everything. */
+  since: string | null
+  now: Date
+  /** Null: say what would be forgotten, and change nothing. */
+  actor: Actor | null
+}
+
+export type Forgotten = {
+  stream: string
+  /** Ledger rows of the stream that are not gone. */
+  known: number
+  capture: 'cursor' | 'snapshot' | null
+  watermark_before: string | null
+  /** What the next run reads from; null: it reads everything. */
+  watermark_after: string | null
+  action_id: number | null
+}
+
+/**
+ * Forgets how far a stream was read, wholly or back to a cursor: the next run reads the rows from there again and
+ * compares them with the ledger, so that nothing is sent twice. Read wholly, it also finds what is gone.
+ *
+ * @returns what is forgotten, or why a cursor cannot be gone back to.
+ */
+export async function rereadStream(
+  db: Database,
+  { stream, since, now, actor }: Reread,
+): Promise<Forgotten | Exclude<EarlierCursor, { kind: 'earlier' }>> {
+  return await db.transaction().execute(async (trx) => {
+    const { capture } = await lockReading(trx, stream)
+    const before = await watermarkOf(trx, stream)
+    const known = await livingRows(trx, stream)
+    let after: string | null = null
+    if (since !== null) {
+      const earlier = earlierCursor(before, since, now)
+      if (earlier.kind !== 'earlier') return earlier
+      after = earlier.cursor
+    }
+    const forgotten = {
+      stream,
+      known,
+      capture,
+      watermark_before: before?.watermark ?? null,
+      watermark_after: after,
+    }
+    // A stream that was never read is read wholly as it is.
+    if (actor === null || capture === null) return { ...forgotten, action_id: null }
+    if (after === null) await forgetReading(trx, stream)
+    else await putWatermarkBack(trx, stream, after)
+    const result = after === null ? 'the next run reads all of it' : `the next run reads from ${after} on`
+    const asked = { stream, ...(since !== null && { since }) }
+    const action = { verb: 'reread', actor, at: now, rows: known, asked, result } as const
+    return { ...forgotten, action_id: await recordAction(trx, action) }
+  })
+}
+
+/** Lets withheld removals through and writes down who did. Nothing is written where nothing was withheld. */
+export async function acceptRemovalsOf(
+  { db, now }: Pick<Deps, 'db' | 'now'>,
+  filter: PartFilter,
+  actor: Actor,
+): Promise<Accepted> {
+  return await db.transaction().execute(async (trx) => {
+    const accepted = await acceptRemovals(trx, filter)
+    const rows = total(accepted)
+    if (rows > 0) {
+      const result = `${partsWords(accepted)} removed`
+      await recordAction(trx, { verb: 'accept-removals', actor, at: now(), rows, asked: askedOf(filter), result })
+    }
+    return accepted
+  })
+}
+
+/** Brings back what was removed and writes down who did. Nothing is written where nothing could be brought back. */
+export async function bringBack(
+  { db, now }: Pick<Deps, 'db' | 'now'>,
+  filter: RestoreFilter,
+  actor: Actor,
+): Promise<Restored> {
+  return await db.transaction().execute(async (trx) => {
+    const restored = await restoreRemoved(trx, filter)
+    const rows = total(restored)
+    if (rows > 0) {
+      const result = `${partsWords(restored)} brought back`
+      await recordAction(trx, { verb: 'restore', actor, at: now(), rows, asked: askedOf(filter), result })
+    }
+    return restored
+  })
+}
+
+/** What was removed or brought back, as a person reads it. Pure. */
+export function partsWords({ companies, calculators, values, properties }: Accepted | Restored): string {
+  return [
+    `${values} ${values === 1 ? 'value' : 'values'}`,
+    `${properties} ${properties === 1 ? 'property value' : 'property values'}`,
+    `${calculators} ${calculators === 1 ? 'calculator' : 'calculators'}`,
+    `${companies} ${companies === 1 ? 'company' : 'companies'}`,
+  ].join(', ')
+}
+
+/** How many parts in all. Pure. */
+export function total({ companies, calculators, values, properties }: Accepted | Restored): number {
+  return companies + calculators + values + properties
+}
+
+function askedOf({ reason, partnerId, runId, since }: PartFilter): Record<string, string> {
+  return {
+    ...(reason !== undefined && { reason }),
+    ...(partnerId !== undefined && { partnerId }),
+    ...(runId !== undefined && { run: String(runId) }),
+    ...(since !== undefined && { since: since.toISOString() }),
+  }
+}
