@@ -4,6 +4,8 @@ import type { Deps } from '../../../src/pipeline/deps.ts'
 import { checkDestination, destinationChange } from '../../../src/pipeline/destination/check-destination.ts'
 import { allDestinations, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
 import { otherDestination, sameDestination } from '../../../src/pipeline/destination/switch-destination.ts'
+import { withShadow } from '../../../src/pipeline/plan/with-shadow.ts'
+import { landingOn } from '../../db/ledger/ledger.ts'
 import { some } from '../../helpers/some.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
@@ -185,6 +187,31 @@ describe("a person's word", () => {
       ['H-2', true, false],
     ])
     expect(await allDestinations(deps.db)).toHaveLength(2)
+  })
+
+  it('a row that was gone and is there again while another destination was in use is sent again to the first', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    await ferry.ledger.pool.query('update source_row set gone_at = clock_timestamp()')
+    const other = configured(deps, { baseUrl: 'https://other.example' })
+    await otherDestination(other, await changeOf(other), { ...said, name: 'second' })
+    const returned = [{ partner_id: 'H-1', content: { name: 'one' } }]
+    // A plan says nothing to anybody but who asked for it.
+    await withShadow(ferry.ledger.pool, async ({ pool }) => {
+      expect(await landingOn(pool)('properties', returned)).toMatchObject({ returned: 1 })
+    })
+    const first = (await allDestinations(deps.db)).find(({ schema_name }) => schema_name !== null)
+    const tookThere = async () => {
+      const { rows } = await sql<{ accepted: number }>`
+        select count(*) as accepted from ${sql.id(first?.schema_name ?? '', 'acceptance')}
+        where accepted_hash is not null`.execute(deps.db)
+      return rows[0]?.accepted
+    }
+    expect(await tookThere()).toBe(1)
+    expect(await ferry.ledger.land('properties', returned)).toMatchObject({ returned: 1 })
+    await otherDestination(deps, await changeOf(deps), said)
+    expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ pending: true, outcome_code: 'row_returned' })
   })
 
   it('a word that it is another says that what that took is lost, where a backup left out its tables', async () => {
