@@ -17,8 +17,8 @@ export type PolicyWords = { policy_after: Date | null; policy_sent: number | nul
 
 /**
  * The first policy that fits a row, which the query must call `row` and which was rejected, as the columns of
- * `PolicyWords`. No line where none fits, or where the content was sent again as often as it says. A rejection that lies
- * ahead was dated by a clock that has been put back since: nobody knows how long ago it was, and it is due.
+ * `PolicyWords`. No line where none fits, or where the content was sent again as often as it says. A rejection that
+ * lies ahead was dated by a clock that has been put back since: nobody knows how long ago it was, and it is due.
  */
 export function policyOf(policies: readonly ResendPolicy[]): RawBuilder<unknown> {
   const numbered = policies.map((policy, ordinal) => ({ ...policy, ordinal }))

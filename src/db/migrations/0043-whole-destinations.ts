@@ -1,15 +1,32 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 /**
- * What 0040 changed, in the schema of every destination: those that waited were left as they were. One of them may be in
- * use by now, and another may have been made like it, so each is looked at.
+ * The path of a destination, by which services under one host are told apart. And what 0040 changed, in the schema of
+ * every destination: those that waited were left as they were. One of them may be in use by now, and another may have
+ * been made like it, so each is looked at.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  await keepPath(db)
   const { rows } = await sql<{ name: string }>`
     select schemaname as name from pg_tables
     where tablename = 'unrenewed_part'
       and (schemaname = current_schema() or schemaname in (select schema_name from destination))`.execute(db)
   for (const { name } of rows) await bringUp(db, name)
+}
+
+async function keepPath(db: Kysely<unknown>): Promise<void> {
+  await sql`alter table destination add column path text`.execute(db)
+  await sql`comment on column destination.path is
+    'In front of the paths of the endpoints, empty where nothing is; null: not known, as of one from before it was kept'`.execute(
+    db,
+  )
+  await sql`
+    create or replace view destinations as
+    select destination_id, name, origin, custom_identifier_id, schema_name is null as in_use,
+           coalesce(schema_name, 'nightferry') as schema_name, made_at, used_since, left_at, path
+    from destination`.execute(db)
+  await sql`comment on column destinations.path is
+    'The path of the service''s address, empty where it has none; null until a run has used it'`.execute(db)
 }
 
 async function bringUp(db: Kysely<unknown>, schema: string): Promise<void> {

@@ -11,12 +11,16 @@ import { requestOf } from '../push/kinds.ts'
 import { kindNamesOf } from '../streams/kind-names.ts'
 import {
   addKey,
+  addressOf,
   allDestinations,
   bindDestination,
   destinationInUse,
   isKnownKey,
   type KnownProfile,
   knownProfile,
+  learnPath,
+  mayBeAt,
+  placeOf,
   type Stake,
   stakeInUse,
   wasEverUsed,
@@ -27,7 +31,7 @@ import {
 export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange' | 'logger'>
 
 /** Where the configuration points to. */
-type ConfiguredDestination = { origin: string; customIdentifierId: string; fingerprint: string }
+type ConfiguredDestination = { origin: string; path: string; customIdentifierId: string; fingerprint: string }
 
 /** What differs between the destination in use and the one that is configured. */
 export type DestinationChange = {
@@ -38,10 +42,10 @@ export type DestinationChange = {
   profile: ProfileVerdict | null
 }
 
-/** Where the configuration points to: the service's origin, the identifier, and the key by its fingerprint. Pure. */
+/** Where the configuration points to: the service's place, the identifier, and the key by its fingerprint. Pure. */
 export function configuredDestination({ required }: Pick<Deps, 'required'>): ConfiguredDestination {
   return {
-    origin: new URL(required.baseUrl).origin,
+    ...placeOf(required.baseUrl),
     customIdentifierId: required.customIdentifierId.toLowerCase(),
     fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
   }
@@ -77,9 +81,13 @@ export async function destinationChange(
   const knownKey = await isKnownKey(db, inUse.destination_id, configured.fingerprint)
   const { origin, custom_identifier_id: identifier } = inUse
   const changed: DestinationChange['changed'] = []
-  if (origin !== null && origin !== configured.origin) changed.push('address')
+  if (!mayBeAt(inUse, configured)) changed.push('address')
   if (identifier !== null && identifier !== configured.customIdentifierId) changed.push('identifier')
-  if (changed.length === 0 && knownKey) return null
+  if (changed.length === 0 && knownKey) {
+    if (inUse.path !== null) return null
+    await learnPath(db, inUse.destination_id, configured.path)
+    return await destinationChange(deps, service)
+  }
   // Nothing was sent yet, and there is no other destination that it could be.
   if (!(await wasEverUsed(db)) && (changed.length === 0 || (await allDestinations(db)).length === 1)) {
     await bind(deps, inUse, configured, 'certain', 'nothing had been sent before')
@@ -136,7 +144,9 @@ async function bind(
 /** What changed, how sure that is, what would follow, and the verbs that decide. Pure. */
 export function changeWords({ inUse, configured, changed, profile }: DestinationChange, stake: Stake): string {
   const parts = [
-    ...(changed.includes('address') ? [`the service's address was ${inUse.origin} and is ${configured.origin}`] : []),
+    ...(changed.includes('address')
+      ? [`the service's address was ${addressOf(inUse)} and is ${addressOf(configured)}`]
+      : []),
     ...(changed.includes('identifier')
       ? [`exchange.customIdentifierId was ${inUse.custom_identifier_id} and is ${configured.customIdentifierId}`]
       : []),

@@ -269,7 +269,8 @@ async function forgetReturned(trx: Transaction<Schema>): Promise<void> {
     await sql`
       update ${acceptance} took
       set accepted_hash = null, outcome = null, outcome_code = 'row_returned',
-          outcome_reason = 'it was gone and is there again; what was accepted of it may have been overwritten meanwhile',
+          outcome_reason =
+            'it was gone and is there again; what was accepted of it may have been overwritten meanwhile',
           outcome_at = clock_timestamp()
       from compared
       where took.row_id = compared.row_id and compared.was_gone and took.accepted_hash is not null`.execute(trx)
