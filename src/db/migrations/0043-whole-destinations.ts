@@ -1,12 +1,14 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 /**
- * The path of a destination, by which services under one host are told apart. And what 0040 changed, in the schema of
- * every destination: those that waited were left as they were. One of them may be in use by now, and another may have
- * been made like it, so each is looked at.
+ * The path of a destination, by which services under one host are told apart. Under which server a run has compared the
+ * service's tasks with the ledger: the next may run on a copy of the disk that was put back. And what 0040 changed, in
+ * the schema of every destination: those that waited were left as they were. One of them may be in use by now, and
+ * another may have been made like it, so each is looked at.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await keepPath(db)
+  await keepServer(db)
   const { rows } = await sql<{ name: string }>`
     select schemaname as name from pg_tables
     where tablename = 'unrenewed_part'
@@ -27,6 +29,14 @@ async function keepPath(db: Kysely<unknown>): Promise<void> {
     from destination`.execute(db)
   await sql`comment on column destinations.path is
     'The path of the service''s address, empty where it has none; null until a run has used it'`.execute(db)
+}
+
+async function keepServer(db: Kysely<unknown>): Promise<void> {
+  await sql`alter table run add column tasks_checked_under timestamptz`.execute(db)
+  await sql`comment on column run.tasks_checked_under is
+    'When the server of our database had started under which the service''s tasks were compared with the ledger; null before'`.execute(
+    db,
+  )
 }
 
 async function bringUp(db: Kysely<unknown>, schema: string): Promise<void> {
