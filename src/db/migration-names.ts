@@ -39,5 +39,6 @@ export const migrationNames = [
   '0040-shown-and-spelled',
   '0041-queries-and-spellings',
   '0042-job-schedules',
+  '0043-whole-destinations',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

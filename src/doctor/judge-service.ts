@@ -5,6 +5,7 @@ import type { Destination } from '../db/tables/service-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
+import { addressOf, mayBeAt, placeOf } from '../pipeline/destination/find-destination.ts'
 import { amountOf } from '../pipeline/report/report-words.ts'
 import { advice, error, type Found, ok, warning } from './ward.ts'
 
@@ -119,10 +120,10 @@ type DestinationUse = {
 /** Whether the configuration points to where the ledger's rows were sent. Pure. */
 export function judgeDestination({ inUse, used, configured, profile }: DestinationUse): Found[] {
   if (!used) return [ok('Nothing was sent yet, so any destination is right')]
-  const origin = new URL(configured.baseUrl).origin
+  const place = placeOf(configured.baseUrl)
   const identifier = configured.customIdentifierId?.toLowerCase() ?? null
   const changed = [
-    ...(inUse.origin === null || inUse.origin === origin ? [] : [`the service was ${inUse.origin} and is ${origin}`]),
+    ...(mayBeAt(inUse, place) ? [] : [`the service was ${addressOf(inUse)} and is ${addressOf(place)}`]),
     ...(inUse.custom_identifier_id === null || inUse.custom_identifier_id === identifier
       ? []
       : ['the identifier is another']),

@@ -3,11 +3,11 @@ import type { Run } from '../db/tables/run-tables.ts'
 import { compareDocuments, repairDifferences } from '../pipeline/compare/compare-documents.ts'
 import { extract } from '../pipeline/delta/extract.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { noteUnknownTasks } from '../pipeline/destination/check-destination.ts'
 import { preflight } from '../pipeline/preflight/preflight.ts'
 import { compareWithStored } from '../pipeline/pull/compare-with-stored.ts'
 import { completeDocuments, planDocuments } from '../pipeline/pull/documents/document-searches.ts'
 import { completeSearch, planSearch } from '../pipeline/pull/search/whole-search.ts'
+import { noteUnknownTasks } from '../pipeline/push/sending/unknown-tasks.ts'
 import { planWave } from '../pipeline/push/waves/plan-wave.ts'
 import { fetchReferenceData } from '../pipeline/reference/fetch-reference-data.ts'
 import { finishWithReport } from '../pipeline/report/finish-with-report.ts'
@@ -23,6 +23,14 @@ const reference: Step = {
   },
 }
 
+const push: Step = {
+  name: 'push',
+  run: async (deps, run) => {
+    await noteUnknownTasks(deps, run)
+    return until(await planWave(deps, run))
+  },
+}
+
 /**
  * Every night: learn what the service knows, read what changed at the partner, refuse what cannot be right, send the
  * rest wave by wave until nothing is ready and nothing is in flight, bring the computed calculators back and what other
@@ -34,7 +42,7 @@ export const nightlySync: Job = {
     reference,
     { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
     { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
-    { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
+    push,
     { name: 'pull', run: async (deps, run) => until(await planSearches(deps, run)) },
     { name: 'reconcile', run: (deps, run) => once(completeSearches(deps, run)) },
     { name: 'compare', run: (deps, run) => once(compareWithService(deps, run)) },
@@ -76,13 +84,13 @@ const report: Step = { name: 'report', run: (deps, run) => once(finishWithReport
 
 const refreshReference: Job = { name: 'refresh-reference', steps: [reference, report] }
 
-const push: Job = {
+const pushJob: Job = {
   name: 'push',
   steps: [
     reference,
     { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
     { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
-    { name: 'push', run: async (deps, run) => ((await planWave(deps, run)) ? 'waiting' : 'done') },
+    push,
     report,
   ],
 }
@@ -112,7 +120,7 @@ const searchPrefix = 'search:'
 /** Every job there is: those that always are, and one for each search of `pull.searches`. */
 export function jobsOf(config: Config): Job[] {
   const searches = config.pull.searches.map(({ name }) => searchJob(name))
-  return [nightlySync, refreshReference, push, pullCalculators, ...searches, housekeeping]
+  return [nightlySync, refreshReference, pushJob, pullCalculators, ...searches, housekeeping]
 }
 
 type Schedule = Config['jobs']['nightly-sync']

@@ -352,6 +352,7 @@ test('another profile is an error, and the same one under another key is none', 
     destination_id: 1,
     name: 'first',
     origin: 'https://a.example',
+    path: '/x',
     custom_identifier_id: 'x',
     schema_name: null,
     made_at: new Date(0),
@@ -367,6 +368,8 @@ test('another profile is an error, and the same one under another key is none', 
     'error',
   ])
   expect(level({ configured: { ...configured, baseUrl: 'https://b.example' } })).toBe('error')
+  expect(level({ configured: { ...configured, baseUrl: 'https://a.example/y' } })).toBe('error')
+  expect(level({ inUse: { ...inUse, path: null } })).toBe('ok')
   expect(level({ used: false, configured: { ...configured, baseUrl: 'https://b.example' } })).toBe('ok')
 })
 

@@ -151,3 +151,22 @@ test("after a copy of the files of Nightferry's database was put back, the next 
   expect(found.remarks.join('\n')).toMatch(/imports? of this API key that the ledger does not know.*resend --all/)
   expect((await here.night()).remarks.join('\n')).not.toContain('does not know')
 }, 400_000)
+
+test('after a copy of the disk was put back that was taken in the middle of a run, that run says that the service took more since', async () => {
+  await using here = await place()
+  const { world } = here
+  await here.night()
+  const dump = await world.dump('nightferry')
+  await changeAtPartner(world.partnerPool, 5)
+  await here.night()
+  await world.restore('nightferry', dump)
+  // As the disk had it while the run sent. The server that runs on it has just started.
+  await world.pool.query(`update submission set attempted_at = attempted_at - interval '1 day'`)
+  await world.pool.query(
+    `update run set state = 'running', step = 'push', finished_at = null, own_database = null,
+                    tasks_checked_under = tasks_checked_under - interval '1 day'`,
+  )
+  const found = await here.night()
+  expect(found.run_id).toBe(1)
+  expect(found.remarks.join('\n')).toMatch(/imports? of this API key that the ledger does not know.*resend --all/)
+}, 400_000)

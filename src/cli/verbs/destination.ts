@@ -1,5 +1,5 @@
 import { changeWords, destinationChange } from '../../pipeline/destination/check-destination.ts'
-import { allDestinations, stakeInUse } from '../../pipeline/destination/find-destination.ts'
+import { addressOf, allDestinations, stakeInUse } from '../../pipeline/destination/find-destination.ts'
 import { type Decided, otherDestination, sameDestination } from '../../pipeline/destination/switch-destination.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { openStages, quietConfig } from '../open-ferry.ts'
@@ -36,7 +36,7 @@ export async function destination(
             known.map((one) => [
               one.name,
               one.schema_name === null ? 'yes' : '',
-              one.origin,
+              addressOf(one),
               one.custom_identifier_id,
               one.schema_name ?? 'nightferry',
               moment(one.used_since),

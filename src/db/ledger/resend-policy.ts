@@ -17,14 +17,16 @@ export type PolicyWords = { policy_after: Date | null; policy_sent: number | nul
 
 /**
  * The first policy that fits a row, which the query must call `row` and which was rejected, as the columns of
- * `PolicyWords`. No line where none fits, or where the content was sent again as often as it says.
+ * `PolicyWords`. No line where none fits, or where the content was sent again as often as it says. A rejection that
+ * lies ahead was dated by a clock that has been put back since: nobody knows how long ago it was, and it is due.
  */
 export function policyOf(policies: readonly ResendPolicy[]): RawBuilder<unknown> {
   const numbered = policies.map((policy, ordinal) => ({ ...policy, ordinal }))
   const sent = sql`case when row.resent_hash = row.desired_hash then row.resent_count else 0 end`
   return sql`(
-    select row.outcome_at + first.after_ms * interval '1 millisecond' as policy_after, ${sent} as policy_sent,
-           first.times as policy_times
+    select case when row.outcome_at > clock_timestamp() then clock_timestamp()
+                else row.outcome_at + first.after_ms * interval '1 millisecond' end as policy_after,
+           ${sent} as policy_sent, first.times as policy_times
     from (
       select policy.*
       from jsonb_to_recordset(${JSON.stringify(numbered)}::jsonb)

@@ -36,6 +36,7 @@ import * as unknownTasks from './0039-unknown-tasks.ts'
 import * as shownAndSpelled from './0040-shown-and-spelled.ts'
 import * as queriesAndSpellings from './0041-queries-and-spellings.ts'
 import * as jobSchedules from './0042-job-schedules.ts'
+import * as wholeDestinations from './0043-whole-destinations.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -78,4 +79,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0040-shown-and-spelled': shownAndSpelled,
   '0041-queries-and-spellings': queriesAndSpellings,
   '0042-job-schedules': jobSchedules,
+  '0043-whole-destinations': wholeDestinations,
 }

@@ -213,7 +213,7 @@ type KeyFacts = {
 export async function keyFacts(db: Database): Promise<KeyFacts | null> {
   const { rows } = await sql<KeyFacts>`
     select used_key.api_key_id, used_key.used_at, used_key.open_since, destination.name as destination,
-           destination.origin, profile_certainty, evidence
+           destination.origin || coalesce(destination.path, '') as origin, profile_certainty, evidence
     from ${keyInUse} used_key
     left join destination on destination.schema_name is null
     left join destination_key using (destination_id, fingerprint)`.execute(db)

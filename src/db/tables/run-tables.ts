@@ -29,6 +29,8 @@ export type RunTable = {
   own_database: Generated<string | null>
   /** Imports of our key that the ledger did not know as the run began. */
   unknown_tasks: JSONColumnType<UnknownTasks> | null
+  /** When the server of our database had started under which the service's tasks were compared; null before. */
+  tasks_checked_under: Date | null
   started_at: Generated<Date>
   finished_at: Date | null
 }

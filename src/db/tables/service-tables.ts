@@ -152,6 +152,8 @@ export type DestinationTable = {
   name: string
   /** Scheme, host and port; null before anything was sent. */
   origin: string | null
+  /** In front of the endpoints' paths, empty where nothing is; null: not known, as of one from before it was kept. */
+  path: string | null
   custom_identifier_id: string | null
   /** Where its tables wait while another is in use; null: it is in use. */
   schema_name: string | null

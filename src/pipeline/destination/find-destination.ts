@@ -2,6 +2,29 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Destination, ProfileCertainty } from '../../db/tables/service-tables.ts'
+import { serviceAddress } from '../../exchange/connector.ts'
+
+/** Where a service is: two under one host are told apart by their paths. */
+type Place = Pick<Destination, 'origin' | 'path'>
+
+/** Where a base address leads, however it is written. Pure. @throws {TypeError} as serviceAddress. */
+export function placeOf(baseUrl: string): { origin: string; path: string } {
+  const { origin, prefix } = serviceAddress(baseUrl)
+  return { origin, path: prefix }
+}
+
+/**
+ * Whether a destination may be at a place. What is not known of it fits any: of one that was used before paths were
+ * kept only the origin is known, until a run has used it again. Pure.
+ */
+export function mayBeAt(known: Place, { origin, path }: Place): boolean {
+  return known.origin === null || (known.origin === origin && (known.path === null || known.path === path))
+}
+
+/** A place as people write it. Pure. */
+export function addressOf({ origin, path }: Place): string | null {
+  return origin === null ? null : `${origin}${path ?? ''}`
+}
 
 /** The destination that runs send to. */
 export async function destinationInUse(db: Database): Promise<Destination> {
@@ -39,16 +62,48 @@ export async function addKey(
     .execute()
 }
 
+/**
+ * Forgets what the service calls a key that was used under another path of the same host, where that may be another
+ * service: requests whose answers are lost would not know their tasks there by the old name. The next task shows it.
+ */
+export async function forgetKeyId(
+  trx: Transaction<Schema>,
+  fingerprint: string,
+  { origin, path }: Place,
+): Promise<void> {
+  await sql`
+    update service_key set api_key_id = null
+    where fingerprint = ${fingerprint} and exists (
+      select from destination join destination_key using (destination_id)
+      where destination_key.fingerprint = service_key.fingerprint
+        and destination.origin = ${origin} and destination.path is distinct from ${path})`.execute(trx)
+}
+
 /** Says where a destination is, and under which identifier it names companies. */
 export async function bindDestination(
   trx: Transaction<Schema>,
   destinationId: number,
-  to: { origin: string; customIdentifierId: string; name?: string },
+  to: { origin: string; path: string; customIdentifierId: string; name?: string },
 ): Promise<void> {
   await trx
     .updateTable('destination')
-    .set({ origin: to.origin, custom_identifier_id: to.customIdentifierId, ...(to.name && { name: to.name }) })
+    .set({
+      origin: to.origin,
+      path: to.path,
+      custom_identifier_id: to.customIdentifierId,
+      ...(to.name && { name: to.name }),
+    })
     .where('destination_id', '=', destinationId)
+    .execute()
+}
+
+/** Says under which path a destination is that was used before paths were kept. The first word counts. */
+export async function learnPath(db: Database, destinationId: number, path: string): Promise<void> {
+  await db
+    .updateTable('destination')
+    .set({ path })
+    .where('destination_id', '=', destinationId)
+    .where('path', 'is', null)
     .execute()
 }
 

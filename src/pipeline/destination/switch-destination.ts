@@ -7,7 +7,16 @@ import type { Destination } from '../../db/tables/service-tables.ts'
 import { ActionRefused } from '../deps.ts'
 import { configuredDestination, type DestinationChange, type DestinationDeps, profileOf } from './check-destination.ts'
 import { copyEmpty, movingRelations, type Relation } from './copy-empty.ts'
-import { addKey, allDestinations, bindDestination, destinationInUse, isKnownKey } from './find-destination.ts'
+import {
+  addKey,
+  addressOf,
+  allDestinations,
+  bindDestination,
+  destinationInUse,
+  forgetKeyId,
+  isKnownKey,
+  mayBeAt,
+} from './find-destination.ts'
 
 /** `made`: it is new. `lost`: it was used before, and what it took then is not in this database. */
 export type Decided = { destination: string; was: string; made: boolean; lost: boolean }
@@ -36,11 +45,11 @@ export async function sameDestination(
       actor,
       at,
       rows: 0,
-      asked: { decision: 'same', origin: configured.origin, customIdentifierId: configured.customIdentifierId },
+      asked: askedOf('same', configured),
       result: `${inUse.name} is the same under a new name`,
     })
   })
-  deps.logger.warn({ destination: kept, was: inUse.name, origin: configured.origin }, 'destination_renamed')
+  deps.logger.warn({ destination: kept, was: inUse.name, address: addressOf(configured) }, 'destination_renamed')
   return { destination: kept, was: inUse.name, made: false, lost: false }
 }
 
@@ -63,31 +72,46 @@ export async function otherDestination(
     const to = known ?? (await makeDestination(trx, wanted))
     const { empty } = await switchDestination(trx, to)
     await bindDestination(trx, to.destination_id, { ...configured, name: wanted })
+    await forgetKeyId(trx, configured.fingerprint, configured)
     await addKey(trx, to.destination_id, configured.fingerprint, known === null ? 'certain' : 'told', null)
     await recordAction(trx, {
       verb: 'destination',
       actor,
       at,
       rows: 0,
-      asked: { decision: 'other', origin: configured.origin, customIdentifierId: configured.customIdentifierId },
+      asked: askedOf('other', configured),
       result: `${wanted} is in use instead of ${inUse.name}`,
     })
     return { destination: wanted, was: inUse.name, made: known === null, lost: known !== null && empty }
   })
-  deps.logger.warn({ ...decided, origin: configured.origin }, 'destination_switched')
+  deps.logger.warn({ ...decided, address: addressOf(configured) }, 'destination_switched')
   return decided
+}
+
+/** What is kept of a person's word. Pure. */
+function askedOf(
+  decision: 'same' | 'other',
+  { origin, path, customIdentifierId }: ReturnType<typeof configuredDestination>,
+): Record<string, string> {
+  return { decision, origin, path, customIdentifierId }
 }
 
 /**
  * A destination that was used before and is the configured one: by address, identifier and key, or, with a key that is
- * new, by what that shows of its profile.
+ * new, by what that shows of its profile. One whose path is not known is taken where none has the very path.
  */
 async function matchingDestination(deps: DestinationDeps): Promise<Destination | null> {
-  const { origin, customIdentifierId, fingerprint } = configuredDestination(deps)
-  const alike = (await allDestinations(deps.db)).filter(
-    (known) =>
-      known.schema_name !== null && known.origin === origin && known.custom_identifier_id === customIdentifierId,
-  )
+  const configured = configuredDestination(deps)
+  const { path, customIdentifierId, fingerprint } = configured
+  const alike = (await allDestinations(deps.db))
+    .filter(
+      (known) =>
+        known.schema_name !== null &&
+        known.origin !== null &&
+        mayBeAt(known, configured) &&
+        known.custom_identifier_id === customIdentifierId,
+    )
+    .toSorted((one, other) => Number(other.path === path) - Number(one.path === path))
   for (const known of alike) {
     if (await isKnownKey(deps.db, known.destination_id, fingerprint)) return known
   }

@@ -150,7 +150,8 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
 
 /**
  * Names an API key of a service so that processes which use the same one find each other, and the key is not given
- * away. Pure. Short on purpose: enough to tell keys apart, too little to hold a guess against.
+ * away. Pure. Short on purpose: enough to tell keys apart, too little to hold a guess against. Of the address only the
+ * origin counts: ledgers hold what was made of it, and services under one host may well share a limit.
  */
 export function keyFingerprint(apiKey: string, baseUrl: string): string {
   const { origin } = new URL(baseUrl)

@@ -3,7 +3,13 @@ import pg from 'pg'
 import type { Database } from '../../db/database.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
-import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
+import {
+  addKey,
+  addressOf,
+  bindDestination,
+  destinationInUse,
+  mayBeAt,
+} from '../../pipeline/destination/find-destination.ts'
 import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
 /** What says that a database was made for rehearsals, and may be dropped for the next. */
@@ -107,7 +113,7 @@ export async function pointAtMirror(
   const inUse = await destinationInUse(copy)
   const wanted = configuredDestination(real)
   const changed = [
-    ...(inUse.origin !== null && inUse.origin !== wanted.origin ? [`its address was ${inUse.origin}`] : []),
+    ...(mayBeAt(inUse, wanted) ? [] : [`its address was ${addressOf(inUse)}`]),
     ...(inUse.custom_identifier_id !== null && inUse.custom_identifier_id !== wanted.customIdentifierId
       ? [`its identifier was ${inUse.custom_identifier_id}`]
       : []),

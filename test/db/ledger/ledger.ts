@@ -43,6 +43,23 @@ export type Ledger = {
   close(): Promise<void>
 }
 
+/** Lands rows in the tables that connections of the pool find. */
+export const landingOn =
+  (pool: pg.Pool): Ledger['land'] =>
+  (stream, rows, foldedKey) =>
+    withSession(pool, (session) =>
+      session.db.transaction().execute(async (trx) => {
+        await createStage(trx)
+        await stageRows(
+          session.client,
+          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content, ordinal: given }, place) =>
+            stagedLine({ partnerId, rowKey, content, ordinal: given ?? place }),
+          ),
+        )
+        return await landRows(trx, { runId: 0, stream, foldedKey, judgedBy: 0, guard: async () => false })
+      }),
+    )
+
 /**
  * Nightferry's own tables in a database of the caller's, with short ways to fill and read them.
  * @param at the database; by default a new one with the newest schema.
@@ -57,19 +74,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
   })
   const db = createDatabase(pool)
   const inTransaction: Ledger['inTransaction'] = (work) => db.transaction().execute(work)
-  const land: Ledger['land'] = (stream, rows, foldedKey) =>
-    withSession(pool, (session) =>
-      session.db.transaction().execute(async (trx) => {
-        await createStage(trx)
-        await stageRows(
-          session.client,
-          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content, ordinal: given }, place) =>
-            stagedLine({ partnerId, rowKey, content, ordinal: given ?? place }),
-          ),
-        )
-        return await landRows(trx, { runId: 0, stream, foldedKey, judgedBy: 0, guard: async () => false })
-      }),
-    )
+  const land = landingOn(pool)
   return {
     url,
     pool,

@@ -49,6 +49,15 @@ describe('a rejected row', () => {
     expect(await rejectedInRun()).toBe(1)
   })
 
+  it('a rejected row does not wait for a time that lies ahead, because the clock was put back since', async () => {
+    await property('a')
+    await rejectedInRun()
+    await sql`update acceptance set outcome_at = clock_timestamp() + interval '1 year'`.execute(ledger.db)
+    const [row] = await rowsInState(ledger.db, 'rejected', {}, [policy()], {}, 10)
+    expect(row?.policy_after?.getTime()).toBeLessThanOrEqual(later(hour).getTime())
+    expect(await releaseByPolicy(ledger.db, [policy()], later(0))).toBe(1)
+  })
+
   it.each<[string, ResendPolicy[]]>([
     ['no policy has its code, for a part of it is not enough', [policy({ code: 'Not' })]],
     ['the policy with its code is for another stream', [policy({ stream: 'omissions' })]],

@@ -1,9 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Database } from '../../../src/db/database.ts'
+import { apiKeyIdOf, storeApiKeyId } from '../../../src/db/service-key/service-key.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
-import { checkDestination, destinationChange } from '../../../src/pipeline/destination/check-destination.ts'
+import {
+  checkDestination,
+  configuredDestination,
+  destinationChange,
+} from '../../../src/pipeline/destination/check-destination.ts'
 import { allDestinations, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
 import { otherDestination, sameDestination } from '../../../src/pipeline/destination/switch-destination.ts'
+import { withShadow } from '../../../src/pipeline/plan/with-shadow.ts'
+import { landingOn } from '../../db/ledger/ledger.ts'
 import { some } from '../../helpers/some.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
@@ -37,7 +45,8 @@ beforeEach(async () => {
   const { pool } = ferry.ledger
   await pool.query('delete from destination_key')
   await pool.query(
-    `update destination set name = 'first', origin = null, custom_identifier_id = null where schema_name is null`,
+    `update destination set name = 'first', origin = null, path = null, custom_identifier_id = null
+     where schema_name is null`,
   )
 })
 
@@ -58,6 +67,10 @@ async function usedWith(deps: Deps): Promise<void> {
     [ids.group, ids.property, property],
   )
 }
+
+/** The destination under an address that is not in use. */
+const waitingAt = async (db: Database, at: string) =>
+  (await allDestinations(db)).find(({ origin, schema_name }) => origin === at && schema_name !== null)
 
 const accepted = async () =>
   (await ferry.ledger.db.selectFrom('ledger').select('row_key').where('accepted_hash', 'is not', null).execute()).map(
@@ -82,6 +95,8 @@ describe('the destination that is configured', () => {
     await usedWith(deps)
     for (const [over, words] of some([
       [{ baseUrl: 'https://elsewhere.example' }, `address was ${server.url} and is https://elsewhere.example`],
+      [{ baseUrl: `${server.url}/other` }, `address was ${server.url} and is ${server.url}/other`],
+      [{ baseUrl: `${server.url}/other`, apiKey: 'another key' }, `address was ${server.url} and is`],
       [{ customIdentifierId: ids.brand }, `customIdentifierId was ${ids.identifier} and is ${ids.brand}`],
     ] as const)) {
       await expect(checkDestination(configured(deps, over))).rejects.toMatchObject({
@@ -92,6 +107,29 @@ describe('the destination that is configured', () => {
       })
     }
     expect(await accepted()).toEqual(['H-1'])
+  })
+
+  it('a destination is the same however its address is written', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    const staging = configured(deps, { baseUrl: `${server.url}/staging` })
+    await usedWith(staging)
+    await checkDestination(configured(deps, { baseUrl: `${server.url.toUpperCase()}/x/../staging//` }))
+    expect(server.seen).toEqual([])
+  })
+
+  it('a destination of before paths were kept is where the configuration says, with the keys that are known', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    const staging = configured(deps, { baseUrl: `${server.url}/staging` })
+    await usedWith(staging)
+    await deps.db.updateTable('destination').set({ path: null }).where('schema_name', 'is', null).execute()
+    await checkDestination(staging, 'leave')
+    expect(await destinationInUse(deps.db)).toMatchObject({ origin: server.url, path: '/staging' })
+    expect(server.seen).toEqual([])
+    await expect(checkDestination(deps, 'leave')).rejects.toThrow(
+      `address was ${server.url}/staging and is ${server.url}.`,
+    )
   })
 
   it.each<[string, Shown, RegExp | null]>([
@@ -187,13 +225,61 @@ describe("a person's word", () => {
     expect(await allDestinations(deps.db)).toHaveLength(2)
   })
 
+  it('a destination beside the first under one host is told from it, and so is what is known of the key', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    const staging = configured(deps, { baseUrl: `${server.url}/staging` })
+    const production = configured(deps, { baseUrl: `${server.url}/production` })
+    await usedWith(staging)
+    const { fingerprint } = configuredDestination(staging)
+    const known = () => apiKeyIdOf(deps.db, fingerprint)
+    await sql`insert into service_key (fingerprint) values (${fingerprint})`.execute(deps.db)
+    await storeApiKeyId(deps.db, fingerprint, 'a key at staging')
+
+    expect(await otherDestination(production, await changeOf(production), said)).toMatchObject({ made: true })
+    await checkDestination(production)
+    expect([await accepted(), await known()]).toEqual([[], null])
+    // As one that waits since before paths were kept.
+    await deps.db.updateTable('destination').set({ path: null }).where('schema_name', 'is not', null).execute()
+    expect(await otherDestination(staging, await changeOf(staging), said)).toMatchObject({ made: false })
+    await checkDestination(staging)
+    expect(await accepted()).toEqual(['H-1'])
+    expect(await otherDestination(production, await changeOf(production), said)).toMatchObject({ made: false })
+    expect(await accepted()).toEqual([])
+  })
+
+  it('a row that was gone and is there again while another destination was in use is sent again to the first', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    await ferry.ledger.pool.query('update source_row set gone_at = clock_timestamp()')
+    const other = configured(deps, { baseUrl: 'https://other.example' })
+    await otherDestination(other, await changeOf(other), { ...said, name: 'second' })
+    const returned = [{ partner_id: 'H-1', content: { name: 'one' } }]
+    // A plan says nothing to anybody but who asked for it.
+    await withShadow(ferry.ledger.pool, async ({ pool }) => {
+      expect(await landingOn(pool)('properties', returned)).toMatchObject({ returned: 1 })
+    })
+    const first = await waitingAt(deps.db, server.url)
+    const tookThere = async () => {
+      const { rows } = await sql<{ accepted: number }>`
+        select count(*) as accepted from ${sql.id(first?.schema_name ?? '', 'acceptance')}
+        where accepted_hash is not null`.execute(deps.db)
+      return rows[0]?.accepted
+    }
+    expect(await tookThere()).toBe(1)
+    expect(await ferry.ledger.land('properties', returned)).toMatchObject({ returned: 1 })
+    await otherDestination(deps, await changeOf(deps), said)
+    expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ pending: true, outcome_code: 'row_returned' })
+  })
+
   it('a word that it is another says that what that took is lost, where a backup left out its tables', async () => {
     await using server = await showing({ owned: [ids.property] })
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
     const other = configured(deps, { baseUrl: 'https://other.example' })
     await otherDestination(other, await changeOf(other), said)
-    const waiting = (await allDestinations(deps.db)).find(({ schema_name }) => schema_name !== null)
+    const waiting = await waitingAt(deps.db, server.url)
     await sql`drop schema ${sql.id(waiting?.schema_name ?? '')} cascade`.execute(deps.db)
     expect(await otherDestination(deps, await changeOf(deps), said)).toMatchObject({ made: false, lost: true })
     expect(await accepted()).toEqual([])

@@ -1,15 +1,21 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { noteUnknownTasks, unknownTaskNews } from '../../../src/pipeline/destination/check-destination.ts'
+import type { Deps } from '../../../src/pipeline/deps.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
+import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { noteUnknownTasks, unknownTaskNews } from '../../../src/pipeline/push/sending/unknown-tasks.ts'
 import { apiKey } from '../../exchange/test-client.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ids } from '../push/rows.ts'
 import { type Answer, json, refusal, service } from '../push/service.ts'
 
 const list = '/api/v2/bulk/tasks'
+const post = '/api/v2/bulk/framework-answers/upsert'
 const lastSent = new Date('2026-11-21T02:00:00Z')
 const known = '0b6c2f4e-0000-4000-8000-000000000001'
 const foreign = '0b6c2f4e-0000-4000-8000-00000000000f'
+const answer = { period_type: 'Monthly', year: '2025', month: '1', data_point_id: ids.number, value: '1' }
+const answerRow = { partner_id: 'H-1', row_key: '1', content: { ...answer, value_type: 'number' } }
 const import_ = { taskKind: 'BulkProcessingRequest', requestType: 'BulkUpsertFrameworkAnswers' }
 const mapping = { taskKind: 'CompanyMappingRequest', requestType: null }
 
@@ -37,11 +43,9 @@ const task = ({ correlationId = foreign, after = 60, apiKeyId = 'key-1', ...name
   ...named,
 })
 
-/** A run that begins after one that sent a request; what is noted on it, and what a report says of it. */
-async function begun(answer: Answer) {
-  await using server = await service({ [list]: [answer] })
-  await using deps = ferry.deps(server.url)
-  const fingerprint = keyFingerprint(apiKey, server.url)
+/** A ledger that sent a request with a key whose name at the service is known. */
+async function sentBefore(deps: Pick<Deps, 'db' | 'required'>): Promise<void> {
+  const fingerprint = keyFingerprint(apiKey, deps.required.baseUrl)
   await sql`delete from service_key`.execute(deps.db)
   await sql`insert into service_key (fingerprint, api_key_id) values (${fingerprint}, 'key-1')`.execute(deps.db)
   const before = await ferry.ledger.startRun()
@@ -57,6 +61,13 @@ async function begun(answer: Answer) {
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** A run that begins after one that sent a request; what is noted on it, and what a report says of it. */
+async function begun(answer: Answer) {
+  await using server = await service({ [list]: [answer] })
+  await using deps = ferry.deps(server.url)
+  await sentBefore(deps)
   const run_id = await ferry.ledger.startRun()
   await noteUnknownTasks(deps, { run_id })
   return await unknownTaskNews(deps.db, run_id)
@@ -97,5 +108,25 @@ describe('imports that the ledger does not know', () => {
 
   it('imports that the ledger does not know are looked for again by the next run, where the list cannot be read', async () => {
     expect(await begun(refusal(503))).toEqual({ remarks: [], notices: [] })
+  })
+
+  it.each([
+    ['a copy that is put back runs under another server', `pg_postmaster_start_time() - interval '1 day'`, 1],
+    ['a run that goes on under the server that it began under asks no more', 'pg_postmaster_start_time()', 0],
+    ['a request of an earlier run is sent again as a run begins', 'null', 1],
+  ])('imports that the ledger does not know are looked for before a run sends: %s', async (_, under, asked) => {
+    await using server = await service({ [list]: [json([task(import_)])], [post]: [json({ correlationId: 'sent' })] })
+    await using deps = ferry.deps(server.url)
+    await sentBefore(deps)
+    const id = await ferry.planned(deps, 'framework_answers', [answerRow])
+    await sql`update run set tasks_checked_under = ${sql.raw(under)}`.execute(deps.db)
+    const { run_id } = await ferry.submission(id)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted' })
+    expect((await unknownTaskNews(deps.db, run_id)).remarks).toHaveLength(asked)
+    // What it has sent by now hides nothing, and it is asked once.
+    await noteUnknownTasks(deps, { run_id })
+    expect((await unknownTaskNews(deps.db, run_id)).remarks).toHaveLength(asked)
+    expect(server.count(list)).toBe(asked)
   })
 })

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { destinationSchemas, schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judgements.ts'
@@ -243,15 +244,7 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
         guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
-  // While a row is gone another may be written in its place: under another framework, or of another hotel of its
-  // company.
-  await sql`
-    update acceptance
-    set accepted_hash = null, outcome = null, outcome_code = 'row_returned',
-        outcome_reason = 'it was gone and is there again; what was accepted of it may have been overwritten meanwhile',
-        outcome_at = clock_timestamp()
-    from compared
-    where acceptance.row_id = compared.row_id and compared.was_gone and accepted_hash is not null`.execute(trx)
+  await forgetReturned(trx)
   await sql`
     update acceptance
     set wanted_hash = compared.hash, partner_id = compared.partner_id, checked_hash = ${judgedHash},
@@ -262,6 +255,33 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
   const { rows } = await sql<{ returned: number }>`
     select count(*) filter (where was_gone) as returned from compared`.execute(trx)
   return rows[0]?.returned ?? 0
+}
+
+/**
+ * While a row is gone another may be written in its place: under another framework, or of another hotel of its company.
+ * At destinations that wait that may have happened before they were left. A plan, which works on copies, leaves those
+ * as they are.
+ */
+async function forgetReturned(trx: Transaction<Schema>): Promise<void> {
+  const schemas = (await worksOnCopies(trx)) ? [] : await destinationSchemas(trx)
+  const waiting = schemas.filter((schema) => schema !== schemaName).map((schema) => sql.id(schema, 'acceptance'))
+  for (const acceptance of [sql.table('acceptance'), ...waiting]) {
+    await sql`
+      update ${acceptance} took
+      set accepted_hash = null, outcome = null, outcome_code = 'row_returned',
+          outcome_reason =
+            'it was gone and is there again; what was accepted of it may have been overwritten meanwhile',
+          outcome_at = clock_timestamp()
+      from compared
+      where took.row_id = compared.row_id and compared.was_gone and took.accepted_hash is not null`.execute(trx)
+  }
+}
+
+/** Whether the ledger that is written here is not the real one. */
+async function worksOnCopies(trx: Transaction<Schema>): Promise<boolean> {
+  const { rows } = await sql<{ copies: boolean }>`
+    select 'acceptance'::regclass <> ${`${schemaName}.acceptance`}::regclass as copies`.execute(trx)
+  return rows[0]?.copies ?? false
 }
 
 /** A row that was judged on its way here has nothing odd about it by now, and preflight does not look at it again. */

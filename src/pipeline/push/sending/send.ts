@@ -22,6 +22,7 @@ import { callFailed, callSucceeded, moveSubmission, retryAfterOf, serviceAnswers
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { readPayload, storePayload, wantedOfSearch, writeBody } from './payload.ts'
+import { noteUnknownTasks } from './unknown-tasks.ts'
 
 /**
  * Sends a planned submission: the intent is committed before the POST, the correlation id right after it.
@@ -31,6 +32,7 @@ import { readPayload, storePayload, wantedOfSearch, writeBody } from './payload.
  * on.
  */
 export async function send(deps: Deps, submission: Submission, lockLost: AbortSignal): Promise<void> {
+  await noteUnknownTasks(deps, submission)
   const body = await beginSending(deps, submission)
   if (body === null) return
   let correlationId: string

@@ -1,0 +1,125 @@
+import { sql } from 'kysely'
+import type { Database } from '../../../db/database.ts'
+import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
+import type { Run, UnknownTasks } from '../../../db/tables/run-tables.ts'
+import type { Contract } from '../../../exchange/contract.ts'
+import type { Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import { keyFingerprint } from '../../gate/shared-gate.ts'
+import { kindNamesOf } from '../../streams/kind-names.ts'
+import { requestOf } from '../kinds.ts'
+
+/** A task that comes sooner after the last request may be one of which the answer was lost. Milliseconds. */
+const surelyLaterMs = 10 * 60_000
+
+/**
+ * Notes on a run which imports of our key the service lists that the ledger does not know, although they are later than
+ * all that it has sent. A copy of the files of our database, or of its disk, that was put back is the same database by
+ * all that the server tells of it: what the service took since shows it. Searches prove nothing, since verbs make some
+ * as well.
+ *
+ * Asked before a run sends anything, and once more where the server of our database is another than then: that may run
+ * on a copy that was taken in the middle of the run. What the run sends from then on would hide what the copy lacks. A
+ * list that cannot be read is left for the next run.
+ * Specification: Task (bulk request), Authentication.
+ */
+export async function noteUnknownTasks(deps: Deps, { run_id }: Pick<Run, 'run_id'>): Promise<void> {
+  const { db, logger } = deps
+  if (await wereChecked(db, run_id)) return
+  const noted = await unknownTasks(deps, run_id)
+  await sql`
+    update run
+    set tasks_checked_under = pg_postmaster_start_time(),
+        unknown_tasks = coalesce(${noted === null ? null : JSON.stringify(noted)}::jsonb, unknown_tasks)
+    where run_id = ${run_id}`.execute(db)
+  if (noted !== null) logger.warn({ run_id, ...noted }, 'unknown_tasks')
+}
+
+/** Whether a run has asked under the server that is there now. */
+async function wereChecked(db: Database, runId: number): Promise<boolean> {
+  const { rows } = await sql<{ checked: boolean }>`
+    select tasks_checked_under is not distinct from pg_postmaster_start_time() as checked
+    from run where run_id = ${runId}`.execute(db)
+  return rows[0]?.checked ?? false
+}
+
+async function unknownTasks(
+  { db, contract, exchange, logger, required }: Deps,
+  runId: number,
+): Promise<UnknownTasks | null> {
+  const ours = await apiKeyIdOf(db, keyFingerprint(required.apiKey, required.baseUrl))
+  const last = await lastAttempt(db)
+  if (ours === null || last === null) return null
+  let tasks: Task[]
+  try {
+    tasks = await exchange.getTasks()
+  } catch (error) {
+    logger.warn({ run_id: runId, error: (error as Error).message }, 'task_list_unreadable')
+    return null
+  }
+  // By the service's clock, which may be ahead of ours.
+  const since = last.getTime() + surelyLaterMs + Math.max(0, exchange.skew()?.highMs ?? 0)
+  const later = tasks.filter(
+    ({ apiKeyId, createdAt, ...task }) =>
+      apiKeyId === ours && createdAt !== null && createdAt.getTime() > since && isImport(contract, task),
+  )
+  const unknown = await withoutKnown(db, later)
+  const newest = unknown.toSorted((a, b) => Number(b.createdAt) - Number(a.createdAt))[0]
+  if (newest === undefined) return null
+  return {
+    count: unknown.length,
+    correlation_id: newest.correlationId,
+    created_at: newest.createdAt?.toISOString() ?? '',
+  }
+}
+
+/** When a request was last made at the destination in use. */
+async function lastAttempt(db: Database): Promise<Date | null> {
+  const { rows } = await sql<{ at: Date | null }>`
+    select max(attempted_at) as at from submission join run using (run_id)
+    where destination_id = destination_in_use()`.execute(db)
+  return rows[0]?.at ?? null
+}
+
+function isImport(contract: Contract, { requestType, taskKind }: Pick<Task, 'requestType' | 'taskKind'>): boolean {
+  return kindNamesOf(contract).some((kind) => {
+    const names = requestOf(contract, kind).taskName
+    return names.requestType === '' ? taskKind === names.kind : requestType === names.requestType
+  })
+}
+
+async function withoutKnown(db: Database, tasks: readonly Task[]): Promise<Task[]> {
+  // What PostgreSQL cannot store is none of ours.
+  const ids = tasks.map(({ correlationId }) => correlationId).filter((id) => !id.includes('\0') && id.isWellFormed())
+  if (ids.length === 0) return []
+  const { rows } = await sql<{ correlation_id: string }>`
+    select correlation_id from submission where correlation_id = any(${ids}::text[])`.execute(db)
+  const known = new Set(rows.map(({ correlation_id }) => correlation_id))
+  return tasks.filter(({ correlationId }) => ids.includes(correlationId) && !known.has(correlationId))
+}
+
+/** For so long people know what a report has told them of imports that the ledger does not know. */
+const rememberedDays = 30
+
+/**
+ * What a report says of them: something to look at the first time, and worth knowing from then on, as where another
+ * program sends with the same key.
+ */
+export async function unknownTaskNews(db: Database, runId: number): Promise<{ remarks: string[]; notices: string[] }> {
+  const { rows } = await sql<{ noted: UnknownTasks | null; before: boolean }>`
+    select unknown_tasks as noted, exists (
+      select from run earlier
+      where earlier.run_id < run.run_id and earlier.unknown_tasks is not null
+        and earlier.report is not null and earlier.started_at > run.started_at - ${rememberedDays} * interval '1 day'
+        and earlier.destination_id = run.destination_id) as before
+    from run where run_id = ${runId}`.execute(db)
+  const [found] = rows
+  if (found === undefined || found.noted === null) return { remarks: [], notices: [] }
+  const words = [unknownTaskWords(found.noted)]
+  return found.before ? { remarks: [], notices: words } : { remarks: words, notices: [] }
+}
+
+function unknownTaskWords({ count, correlation_id, created_at }: UnknownTasks): string {
+  const imports = count === 1 ? '1 import' : `${count} imports`
+  return `The service has ${imports} of this API key that the ledger does not know and that came after all it had sent, the newest at ${created_at.slice(0, 16).replace('T', ' ')} UTC (task ${correlation_id}). If a copy of the files or of the disk of Nightferry's database was put back, the ledger does not know what was sent since: nightferry resend --all --beyond-guard sends everything again with the next run. If another program sends with this key, give it a key of its own.`
+}

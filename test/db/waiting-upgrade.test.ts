@@ -1,0 +1,75 @@
+import { Migrator } from 'kysely/migration'
+import type pg from 'pg'
+import { expect, it, onTestFinished } from 'vitest'
+import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
+import { migrateToLatest, schemaName } from '../../src/db/migrate-to-latest.ts'
+import { migrations } from '../../src/db/migrations/index.ts'
+import { destinationSchemas } from '../../src/db/schema-standing.ts'
+import { allDestinations } from '../../src/pipeline/destination/find-destination.ts'
+import { makeDestination, switchDestination } from '../../src/pipeline/destination/switch-destination.ts'
+import { testDatabase } from '../helpers/postgres.ts'
+import { describeSchema } from './describe-schema.ts'
+
+/** The last schema before a migration that changed the tables of the destination in use alone. */
+const lastOfEqualShapes = '0039-unknown-tasks'
+const lastOfUnequalShapes = '0042-job-schedules'
+
+async function open(template: 'empty' | 'migrated') {
+  const { url } = await testDatabase({ template })
+  const pool = createPool(url, {
+    max: 1,
+    applicationName: 'upgrade test',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  onTestFinished(() => pool.end())
+  return { url, pool, db: createDatabase(pool) }
+}
+
+/** What the catalogue says of each table, view and function of a schema, as if it were that of the one in use. */
+async function shapesOf(pool: pg.Pool, schema: string): Promise<string[]> {
+  // Every name is told with its schema.
+  await pool.query('set search_path = public')
+  const told = await describeSchema(pool, schema)
+  await pool.query(`set search_path = ${schemaName}`)
+  return told
+    .replaceAll(`${schema}.`, `${schemaName}.`)
+    .split('\n\n')
+    .map((text) => text.trim())
+}
+
+async function migrateTo(db: Database, name: string): Promise<void> {
+  const provider = { getMigrations: async () => migrations }
+  const { error } = await new Migrator({ db, provider, migrationTableSchema: schemaName }).migrateTo(name)
+  if (error !== undefined) throw new Error(`migrating to ${name} failed`, { cause: error })
+}
+
+/** Puts a destination to use by its name, and makes it where there is none. */
+async function use(db: Database, name: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const known = (await allDestinations(trx)).find((one) => one.name === name)
+    await switchDestination(trx, known ?? (await makeDestination(trx, name)))
+  })
+}
+
+it('the shape of a destination that waited during an upgrade is that of one that was in use', async () => {
+  const { url, pool, db } = await open('empty')
+  await pool.query(`create schema ${schemaName}`)
+  await migrateTo(db, lastOfEqualShapes)
+  await use(db, 'second')
+  await migrateTo(db, lastOfUnequalShapes)
+  // What waited is put back to use as it was left, and the third is made like it.
+  await use(db, 'first')
+  await use(db, 'third')
+  await migrateToLatest(url)
+
+  const made = await shapesOf((await open('migrated')).pool, schemaName)
+  expect(await shapesOf(pool, schemaName)).toEqual(made)
+  const waiting = (await destinationSchemas(db)).filter((schema) => schema !== schemaName)
+  expect(waiting).toHaveLength(2)
+  for (const schema of waiting) {
+    const own = await shapesOf(pool, schema)
+    expect(own.length).toBeGreaterThan(40)
+    expect(own.filter((shape) => !made.includes(shape))).toEqual([])
+  }
+})
