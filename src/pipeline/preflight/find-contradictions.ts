@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import { type Fragment, gather, target } from './gather-rows.ts'
+import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
 import { pairSpellings } from './pair-spellings.ts'
 
@@ -94,8 +94,6 @@ async function collectCandidates(trx: Transaction<Schema>, basis: number | null)
   return rows[0]?.candidates ?? 0
 }
 
-const period = (row: Fragment) =>
-  sql`concat_ws(' ', ${row}.content ->> 'period_type', ${row}.content ->> 'year', ${row}.content ->> 'month')`
 /** What an answer says, however its number is written. */
 const said = (row: Fragment) => sql`
   concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
@@ -173,15 +171,6 @@ async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
       and ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
   await sql`drop table meeting`.execute(trx)
 }
-
-/** What a row writes to, so that another hotel of the same company may write the same. Null: it is not compared. */
-const thing = (row: Fragment) => sql`
-  case ${row}.stream
-    when 'framework_answers' then to_jsonb(${target(row)} || e'\n' || ${period(row)})
-    when 'custom_property_values' then to_jsonb(lower(${row}.content ->> 'property_id'))
-    when 'standard_holders' then to_jsonb(lower(${row}.content ->> 'standard_id'))
-    when 'calculator_settings' then to_jsonb(''::text)
-    when 'calculator_inputs' then ${row}.content - 'inputs' end`
 
 /** What rows say by name, in streams where a blank takes back what is there; names are one in capitals or not. */
 const parts = (row: Fragment) => sql`(
