@@ -137,12 +137,12 @@ it('a row that became what was accepted again while another destination was in u
   await table.accept('one', 'two')
   await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
   await table.accept('two')
-  const { inTransaction } = ferry.ledger
-  const first = await inTransaction(destinationInUse)
-  await inTransaction(async (trx) => switchDestination(trx, await makeDestination(trx, 'other')))
+  const { ledger } = ferry
+  const first = await ledger.inTransaction(destinationInUse)
+  await ledger.inTransaction(async (trx) => switchDestination(trx, await makeDestination(trx, 'other')))
   await ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))])
   const waiting = (await allDestinations(db())).find(({ destination_id }) => destination_id === first.destination_id)
-  await inTransaction((trx) => switchDestination(trx, waiting ?? first))
+  await ledger.inTransaction((trx) => switchDestination(trx, waiting ?? first))
   expect(await ferry.ledger.row('calculator_inputs', 'one')).toMatchObject({
     ...{ pending: true, outcome_code: 'row_reverted' },
   })
