@@ -154,6 +154,8 @@ class Night {
     await this.begin()
     await this.land('landing, unchanged', rows, 0)
     await this.land('landing, changed', rows, 1)
+    await this.land('landing, reverted', rows, 0)
+    await this.land('landing, changed again', rows, 1)
     await this.stage('preflight, again', () => this.preflight())
     const refused = await this.send('framework_answers', rows)
     await this.settle('settlement of a refusal', refused, async (trx) => {

@@ -10,7 +10,7 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
 
 /**
  * The standing of a row of the view `ledger`, which the query must call `row`; the submission of the search it must
- * call `search`. One that is gone at the partner is never sent again, and one that no request has carried but to be
+ * call `search`. One that is gone at the partner is never sent again, and one that no request has left with but to be
  * rejected has written nothing: it is silent, unless it is in flight. Requests are forgotten one day, and that nobody
  * knows what became of a row stands with the row.
  * @param also what must hold besides of a settled row.
@@ -26,7 +26,9 @@ export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): Raw
              and not exists (
              select from submission_row carried join submission carrier using (submission_id)
              where carried.row_id = row.row_id
-               and coalesce(carried.outcome, carrier.rest_outcome) is distinct from 'rejected') then 'silent'
+               -- A request that was given up before anything of it left has neither.
+               and coalesce(carried.outcome, carrier.rest_outcome,
+                            case when carrier.attempted_at is not null then 'unknown' end) <> 'rejected') then 'silent'
            else 'unsettled' end
     -- What was accepted after the search was planned need not be on its pages.
     when row.accepted_at is null or ${acceptedSince} then 'unsettled'

@@ -166,6 +166,8 @@ const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
  * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since,
  * or that the guard holds, is not sent: it stays accepted, and loses its mark.
  *
+ * They are compared with other rows again: accepted ones are not, when another row comes that they would write over.
+ *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.
  * @returns how many rows were accepted, and are sent again.
@@ -180,7 +182,8 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
     ),
     again as (
       update acceptance
-      set retry_action = null, accepted_hash = null, outcome = null, outcome_code = 'sent_again',
+      set retry_action = null, accepted_hash = null, judged_by = -abs(judged_by), outcome = null,
+          outcome_code = 'sent_again',
           outcome_reason = format('%s by %s, so it is sent again (action %s)',
                                   case action.verb when 'repair' then 'found otherwise than it was sent, and asked for'
                                                    else 'asked for' end,

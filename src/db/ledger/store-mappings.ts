@@ -17,8 +17,8 @@ const named = 20
  * Stores which company each confirmed hotel stands for.
  *
  * What was accepted was accepted for a company. Of a hotel that moves to another, every row that depends on the mapping
- * becomes pending again, with the reason; what the old company holds of it is kept for `drift`. Rows of it that are in
- * flight right now went to one or the other, and nobody knows which: they count as not sent.
+ * becomes pending again, with the reason; what the old company was last known to hold of it is kept for `drift`. Rows
+ * of it that are in flight right now went to one or the other, and nobody knows which: they count as not sent.
  *
  * Rows that are pending, of hotels that turn out to be one company, are judged again before any of them is sent: they
  * may contradict each other. So are rows that contradicted each other while a hotel that moves was the same company as
@@ -85,14 +85,29 @@ async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): 
 /** The stream whose rows are the mappings themselves. */
 const mappingStream = 'properties'
 
-/** Whether a row was accepted, and is to be sent again: `releaseResends` forgets what was accepted, but not when. */
-const awaitsResend = sql<boolean>`accepted_hash is null and accepted_at is not null and outcome_code = 'sent_again'`
+/**
+ * Whether a row was accepted, and what was is forgotten: it is to be sent again, it was gone for a while, or something
+ * else was sent of it since and nobody knows what became of that.
+ */
+const isForgotten = sql<boolean>`(accepted_hash is null and accepted_at is not null)`
 
-/** Of such a row, what was accepted: what it was when that was forgotten. */
-const releasedHash = sql<Buffer>`coalesce(
+/**
+ * Of such a row, what was accepted last: what the request carried that brought it, or, where that is forgotten too,
+ * what the row was at that time.
+ */
+const lastAccepted = sql<Buffer>`coalesce(
+  (
+    select sent_hash from submission_row carried
+    join submission carrier using (submission_id)
+    join run using (run_id)
+    where carried.row_id = row.row_id and run.destination_id = destination_in_use()
+      and coalesce(carried.outcome, carrier.rest_outcome) in ('confirmed', 'inferred')
+    order by submission_id desc limit 1
+  ),
   (
     select hash_before from row_change
-    where row_change.row_id = row.row_id and changed_at >= outcome_at order by changed_at limit 1
+    where row_change.row_id = row.row_id and row_change.changed_at >= row.accepted_at
+    order by row_change.changed_at limit 1
   ),
   desired_hash)`
 
@@ -100,14 +115,12 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
   await sql`
     create temp table moved_row on commit drop as
     select row_id, stream, gone_at, pending, moved.partner_id, moved.company_before, moved.company_id,
-           case when ${awaitsResend} then ${releasedHash} else accepted_hash end as accepted_hash,
+           case when ${isForgotten} then ${lastAccepted} else accepted_hash end as accepted_hash,
            accepted_at, outcome_submission, held_by
     from moved_mapping moved
     join ledger row using (partner_id)
     where stream <> ${mappingStream}
-      and (accepted_hash is not null or refused_hash is not null or held_by is not null or ${awaitsResend})`.execute(
-    trx,
-  )
+      and (accepted_hash is not null or refused_hash is not null or held_by is not null or ${isForgotten})`.execute(trx)
   await sql`analyze moved_row`.execute(trx)
   await sql`
     insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)

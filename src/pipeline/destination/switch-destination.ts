@@ -4,6 +4,7 @@ import { schemaName } from '../../db/migrate-to-latest.ts'
 import { runningRuns } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Destination } from '../../db/tables/service-tables.ts'
+import { doubtReverted } from '../delta/landing/doubt-reverted.ts'
 import { ActionRefused } from '../deps.ts'
 import { configuredDestination, type DestinationChange, type DestinationDeps, profileOf } from './check-destination.ts'
 import { copyEmpty, movingRelations, type Relation } from './copy-empty.ts'
@@ -239,11 +240,18 @@ async function catchUp(trx: Transaction<Schema>): Promise<void> {
     where not exists (select from acceptance where acceptance.row_id = source_row.row_id)
     order by row_id`.execute(trx)
   await sql`
+    create temp table reverted_row on commit drop as
+    select row_id from acceptance join source_row using (row_id)
+    where desired_hash <> wanted_hash and desired_hash = accepted_hash`.execute(trx)
+  await sql`
     update acceptance set wanted_hash = source_row.desired_hash, partner_id = source_row.partner_id
     from source_row
     where source_row.row_id = acceptance.row_id
       and (source_row.desired_hash <> acceptance.wanted_hash
         or source_row.partner_id <> acceptance.partner_id)`.execute(trx)
+  // When they ceased to say what was accepted is not told by what came and went while another was in use.
+  await doubtReverted(trx, sql`select row_id from reverted_row`, sql`null::timestamptz`)
+  await sql`drop table reverted_row`.execute(trx)
   // Contradictions are kept for the destination in use: what contradicted another row there may not any more.
   await sql`
     update acceptance set checked_hash = null

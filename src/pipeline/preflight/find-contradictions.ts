@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import { type Fragment, gather, target } from './gather-rows.ts'
+import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
 import { pairSpellings } from './pair-spellings.ts'
 
@@ -27,7 +27,11 @@ export async function findContradictions(
   const candidates = await collectCandidates(trx, which === 'all' ? basis : null)
   if (candidates === 0) return 0
   await sql`
-    create temp table pair (one bigint not null, other bigint not null, kind text not null) on commit drop`.execute(trx)
+    create temp table pair (
+      one bigint not null, other bigint not null, kind text not null,
+      -- Whether \`one\` alone is at fault.
+      one_sided boolean not null default false
+    ) on commit drop`.execute(trx)
   await gatherAnswers(trx)
   await pairAnsweredAndDeclined(trx)
   await pairFrameworks(trx)
@@ -90,8 +94,6 @@ async function collectCandidates(trx: Transaction<Schema>, basis: number | null)
   return rows[0]?.candidates ?? 0
 }
 
-const period = (row: Fragment) =>
-  sql`concat_ws(' ', ${row}.content ->> 'period_type', ${row}.content ->> 'year', ${row}.content ->> 'month')`
 /** What an answer says, however its number is written. */
 const said = (row: Fragment) => sql`
   concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
@@ -170,16 +172,17 @@ async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
   await sql`drop table meeting`.execute(trx)
 }
 
-/** What a row writes to, so that another hotel of the same company may write the same. Null: it is not compared. */
-const thing = (row: Fragment) => sql`
-  case ${row}.stream
-    when 'framework_answers' then to_jsonb(${target(row)} || e'\n' || ${period(row)})
-    when 'custom_property_values' then to_jsonb(lower(${row}.content ->> 'property_id'))
-    when 'standard_holders' then to_jsonb(lower(${row}.content ->> 'standard_id'))
-    when 'calculator_settings' then to_jsonb(''::text)
-    when 'calculator_inputs' then ${row}.content - 'inputs' end`
+/** What rows say by name, in streams where a blank takes back what is there; names are one in capitals or not. */
+const parts = (row: Fragment) => sql`(
+  select lower(part.name) as name, max(part.value) filter (where btrim(part.value, e' \\t\\r\\n') <> '') as value
+  from jsonb_each_text(case ${row}.stream when 'calculator_inputs' then ${row}.content -> 'inputs'
+                         else jsonb_build_object('', ${row}.content -> 'value') end) as part(name, value)
+  group by 1)`
 
-/** Two partner ids that are confirmed for one company, whose rows write the same thing with different values. */
+/**
+ * Two partner ids that are confirmed for one company, whose rows write the same thing with different values. Where one
+ * of them is blank it is at fault alone: it would delete what the other says.
+ */
 async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table namesake on commit drop as
@@ -199,24 +202,40 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
     join source_row row on row.row_id = newcomer.row_id`.execute(trx)
   await sql`analyze twin`.execute(trx)
   await sql`
-    insert into pair
-    select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_partner_ids'
+    create temp table meeting on commit drop as
+    select distinct least(twin.row_id, rival.row_id) as one, greatest(twin.row_id, rival.row_id) as other
     from twin
-    join rival on rival.partner_id = twin.other_id and rival.stream = twin.stream and rival.thing = twin.thing
-    join source_row mine on mine.row_id = twin.row_id
-    join source_row other on other.row_id = rival.row_id
+    join rival on rival.partner_id = twin.other_id and rival.stream = twin.stream and rival.thing = twin.thing`.execute(
+    trx,
+  )
+  await sql`analyze meeting`.execute(trx)
+  await sql`
+    insert into pair
+    select one, other, 'two_partner_ids'
+    from meeting
+    join source_row mine on mine.row_id = one
+    join source_row theirs on theirs.row_id = other
     where case mine.stream
-      when 'framework_answers' then ${said(sql`mine`)} <> ${said(sql`other`)}
-      when 'custom_property_values' then mine.content ->> 'value' <> other.content ->> 'value'
-      when 'standard_holders' then mine.content - 'standard_id' <> other.content - 'standard_id'
+      when 'framework_answers' then ${said(sql`mine`)} <> ${said(sql`theirs`)}
+      when 'standard_holders' then mine.content - 'standard_id' <> theirs.content - 'standard_id'
       when 'calculator_settings' then exists (
         select from jsonb_each_text(mine.content) as own(name, value)
-        where own.value <> other.content ->> own.name)
-      when 'calculator_inputs' then exists (
-        select from jsonb_each_text(mine.content -> 'inputs') as own(name, value)
-        where own.value <> other.content -> 'inputs' ->> own.name)
+        where own.value <> theirs.content ->> own.name)
       else false end`.execute(trx)
-  await sql`drop table namesake, rival, twin`.execute(trx)
+  await sql`
+    insert into pair
+    select case when mine_wrong then one else other end, case when mine_wrong then other else one end,
+           'two_partner_ids', not (mine_wrong and theirs_wrong)
+    from meeting
+    join source_row mine on mine.row_id = one
+    join source_row theirs on theirs.row_id = other
+    cross join lateral (
+      select bool_or(own.value is distinct from others.value and others.value is not null) as mine_wrong,
+             bool_or(own.value is distinct from others.value and own.value is not null) as theirs_wrong
+      from ${parts(sql`mine`)} own join ${parts(sql`theirs`)} others using (name)
+    ) judged
+    where mine.stream in ('custom_property_values', 'calculator_inputs') and (mine_wrong or theirs_wrong)`.execute(trx)
+  await sql`drop table namesake, rival, twin, meeting`.execute(trx)
 }
 
 /**
@@ -244,18 +263,21 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
     where row_finding.row_id = newcomer.row_id and kind in (${contradictionKinds})`.execute(trx)
   const { rows } = await sql<{ found: number }>`
     with side as (
-      select one as row_id, other as other_row_id, kind from pair
+      select one as row_id, other as other_row_id, kind, one_sided from pair
       union all
-      select other, one, kind from pair
+      select other, one, kind, false from pair where not one_sided
     ),
     found as (
       select distinct on (mine.row_id, kind) mine.row_id, kind, other.row_id as other_row_id,
              mine.desired_hash as row_hash, other.desired_hash as other_hash,
              case kind
                when 'two_partner_ids' then format(
-                 '%s is confirmed for the same company and says something else of the same thing (row %s): '
+                 '%s is confirmed for the same company and %s (row %s): '
                  'leave one of the two hotels out, or make them agree',
-                 other.partner_id, other.row_key)
+                 other.partner_id,
+                 case when one_sided then 'has a value where this row is blank, which would delete it'
+                      else 'says something else of the same thing' end,
+                 other.row_key)
                when 'two_spellings' then format(
                  'it says something else than row %s, whose id is the same, in capitals or in small letters: '
                  'they must agree', other.row_key)

@@ -75,8 +75,9 @@ async function searchOf(deps: Deps, run: Run): Promise<EndedSearch | undefined> 
  *
  * An input stands where one calculator of its company and period holds the very text; several types may contain it. One
  * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
- * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled. One
- * that is silent, such as one that is gone at the partner, only tells that its values are not foreign.
+ * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled. A
+ * blank of one makes no value of another right. One that is silent, such as one that is gone at the partner, only tells
+ * that its values are not foreign.
  *
  * If the search selected calculator types, absence might be that of a calculator that was not asked for, and is not
  * judged.
@@ -131,7 +132,8 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
     ),
     siblings as (
       select s.row_id, s.field_id, bool_or(not other.settled and not other.silent) as unsettled,
-             bool_or(other.settled and wrong.row_id is null) as right_for_another
+             bool_or(other.settled and wrong.row_id is null and (other.value is not null or s.value is null))
+               as right_for_another
       from disagreement s
       join sent_input other on other.company = s.company and other.year = s.year and other.month = s.month
         and other.field_id = s.field_id and other.row_id <> s.row_id
@@ -144,7 +146,7 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
              summed_year.company is not null as summed,
              row_number() over (
                partition by s.company, s.year, s.month, s.field_id
-                 order by row.accepted_at desc, s.row_id desc) as latest
+                 order by s.value is null, row.accepted_at desc, s.row_id desc) as latest
       from disagreement s
       join acceptance row using (row_id)
       left join shown using (row_id, field_id)

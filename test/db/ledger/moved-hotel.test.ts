@@ -116,6 +116,62 @@ it('a move keeps what the old company holds of rows that were marked to be sent 
   expect(changes).toEqual([{ rows: 2 }])
 })
 
+it.each<[string, () => Promise<unknown>, string[]]>([
+  ['had returned', () => returned([answer('one', '1'), answer('two', '1')]), ['1', '1']],
+  ['had returned with something else', () => returned([answer('one', '2'), answer('two', '3')]), ['1', '1']],
+  ['had changed in flight and returned', () => changedInFlight(), ['2', '1']],
+  ['were sent to an end that nobody knows', () => settledNext('unknown'), ['1', '1']],
+  ['were rejected after they had returned', () => rejectedAfterReturn(), ['1', '1']],
+])('a move keeps what the old company holds of rows that %s', async (_, change, kept) => {
+  await twoAccepted()
+  await change()
+  const next = await begin()
+  await settleMapping(next, company(2))
+  const { rows } = await sql`
+    select content ->> 'value' as value, company_id, why from drift order by row_key`.execute(ledger.db)
+  expect(rows).toEqual(kept.map((value) => ({ value, company_id: company(1), why: 'remapped' })))
+  const { rows: changes } = await sql`select rows from mapping_change`.execute(ledger.db)
+  expect(changes).toEqual([{ rows: 2 }])
+  expect(await ledger.row('framework_answers', 'one')).toMatchObject({
+    ...{ outcome_code: 'mapping_moved', accepted_at: null, refused_hash: null },
+  })
+})
+
+/** All rows of the hotel go, and come back like this. */
+async function returned(answers: ReturnType<typeof answer>[]): Promise<void> {
+  await sql`update source_row set gone_at = clock_timestamp()`.execute(ledger.db)
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'b' } }])
+  await ledger.landChecked('framework_answers', answers)
+}
+
+/** Both rows say something else in the next run, and it comes to this. */
+async function settledNext(outcome: string): Promise<void> {
+  const run = await begin()
+  await ledger.landChecked('framework_answers', [answer('one', '2'), answer('two', '2')])
+  for (const id of await ledger.plan(run, { requires })) {
+    await ledger.markSent(id)
+    await ledger.settleAll(id, outcome)
+  }
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'b' } }])
+}
+
+async function rejectedAfterReturn(): Promise<void> {
+  await returned([answer('one', '2'), answer('two', '2')])
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'a' } }], true)
+  await settledNext('rejected')
+}
+
+/** What a row said when it was accepted is not what was accepted. */
+async function changedInFlight(): Promise<void> {
+  const run = await begin()
+  await ledger.landChecked('framework_answers', [answer('one', '2')])
+  const [id = 0] = await ledger.plan(run, { requires })
+  await ledger.markSent(id)
+  await ledger.landChecked('framework_answers', [answer('one', '3')])
+  await ledger.settleAll(id, 'confirmed')
+  await returned([answer('one', '4'), answer('two', '1')])
+}
+
 it('a move judges again, on both sides, what was invalid because two hotels were one company', async () => {
   const run = await begin()
   await ledger.landChecked('properties', [

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { countRepairable } from '../../../src/db/ledger/rows-again.ts'
 import { uuid } from '../pull/sample-page.ts'
@@ -81,6 +81,8 @@ describe('a row that writes what another one writes', () => {
     ['a request carried to an end that nobody knows', 0, (row) => carried(row, 'unknown')],
     ['a forgotten request carried to an end that nobody knows', 0, (row) => unknownSince(row)],
     ['a request carries', 0, (row) => carried(row, null)],
+    ['a request that never left was planned for', 1, (row) => planned(row, null)],
+    ['a request that left was given up over', 0, (row) => planned(row, sql`clock_timestamp()`)],
   ])('a row that was never accepted and %s leaves so many losses to be found: %i', async (_, absent, change) => {
     await night.mapped('H-2', 'A')
     const pending = await answered('H-1', 'no')
@@ -127,6 +129,21 @@ async function carried(rowId: number, outcome: 'rejected' | 'unknown' | null): P
     select submission_id, row_id, desired_hash from source_row, request where ${ofRow(rowId)}`.execute(
     night.ferry.ledger.db,
   )
+}
+
+/** A request that was given up, after it left or before, and one that was refused over the row later. */
+async function planned(rowId: number, attemptedAt: RawBuilder<unknown> | null): Promise<void> {
+  await sql`
+    with request as (
+      insert into submission (run_id, kind, partition, state, row_count, attempted_at)
+      select max(run_id), 'framework_answers', '', 'abandoned', 1, ${attemptedAt} from run
+      returning submission_id
+    )
+    insert into submission_row (submission_id, row_id, sent_hash)
+    select submission_id, row_id, desired_hash from source_row, request where ${ofRow(rowId)}`.execute(
+    night.ferry.ledger.db,
+  )
+  await carried(rowId, 'rejected')
 }
 
 describe('a custom property that the search asked for and left out', () => {

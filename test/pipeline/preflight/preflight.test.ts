@@ -1,80 +1,26 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
-import { judgeRows } from '../../../src/pipeline/preflight/preflight.ts'
-import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
-import { storableDocuments } from '../../../src/pipeline/reference/store-reference-data.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
-import { dataPoint, ids } from '../push/rows.ts'
+import type { Ferry } from '../push/ferry.ts'
+import { ids } from '../push/rows.ts'
+import { declined, energy, type JudgedLedger, openJudgedLedger, row } from './judged-ledger.ts'
 
-/** Nothing is called there. */
-const nowhere = 'http://127.0.0.1:9'
-
+let table: JudgedLedger
 let ferry: Ferry
-let deps: ReturnType<Ferry['deps']>
+let deps: Deps
 beforeAll(async () => {
-  ferry = await openFerry()
-  deps = ferry.deps(nowhere)
+  table = await openJudgedLedger()
+  ;({ ferry, deps } = table)
 })
 beforeEach(() => ferry.clear())
-afterAll(async () => {
-  await deps[Symbol.asyncDispose]()
-  await ferry.close()
-})
+afterAll(() => table[Symbol.asyncDispose]())
 
-const year = { period_type: 'Yearly', year: '2025', month: '1' }
-const energy = { ...year, data_point_id: ids.number, value: '1', unit_id: ids.unit }
-const declined = { ...year, question_id: ids.question }
-const row = (row_key: string, content: Record<string, unknown>, partner_id = 'H-1') => ({
-  partner_id,
-  row_key,
-  content,
-})
-
-async function knowFramework(title = 'Responsible Hotel'): Promise<void> {
-  const framework = {
-    id: ids.framework,
-    title,
-    questionIds: [ids.question],
-    dataPoints: [dataPoint(ids.number), dataPoint(ids.list)],
-    titles: {},
-    raw: null,
-  }
-  const other = { ...framework, id: ids.otherFramework, title: 'Living Coast' }
-  const documents = storableDocuments({ unit_type: [], group: [], custom_property: [], framework: [framework, other] })
-  await ferry.ledger.inTransaction((trx) => keepReferenceData(deps, trx, documents, null))
-}
-
-const judge = (changed: Partial<Deps> = {}) => judgeRows({ ...deps, ...changed }, new Date())
-async function reasons(): Promise<Record<string, string | null>> {
-  const rows = await ferry.ledger.db.selectFrom('ledger').selectAll().orderBy('row_key').execute()
-  expect(rows.filter((one) => one.accepted_hash === null && one.gone_at === null && one.checked_hash === null)).toEqual(
-    [],
-  )
-  return Object.fromEntries(rows.map(({ row_key, invalid_reason }) => [row_key, invalid_reason]))
-}
+const knowFramework = (title?: string) => table.knowFramework(title)
+const judge = (changed?: Partial<Deps>) => table.judge(changed)
+const reasons = () => table.reasons()
+const accept = (...keys: string[]) => table.accept(...keys)
 const warnings = async () =>
   (await ferry.ledger.pool.query('select row_key, warning, detail from row_warnings order by 1, 2')).rows
-
-async function accept(...keys: string[]): Promise<void> {
-  await sql`
-    update acceptance set accepted_hash = wanted_hash
-    where row_id in (select row_id from source_row where row_key = any(${keys}::text[]))`.execute(ferry.ledger.db)
-}
-
-async function mapBoth(...partnerIds: string[]): Promise<void> {
-  const runId = await ferry.ledger.startRun()
-  for (const partner_id of partnerIds) {
-    await sql`
-      with mapped as (
-        insert into submission (run_id, kind, state, row_count) values (${runId}, 'company_mappings', 'settled', 1)
-        returning submission_id
-      )
-      insert into mapping (partner_id, company_id, submission_id) select ${partner_id}, ${ids.company}, submission_id from mapped`.execute(
-      ferry.ledger.db,
-    )
-  }
-}
 
 describe('preflight judges', () => {
   it('what is new or changed, and nothing else', async () => {
@@ -270,55 +216,6 @@ describe.each([
     await ferry.ledger.land(stream, [row('two', { ...capital, ...different })])
     expect(await judge()).toMatchObject({ contradicting: 1 })
     expect(await reasons()).toMatchObject({ one: null, two: expect.any(String) })
-  })
-})
-
-describe('two partner ids of one company', () => {
-  it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-    ['framework_answers', energy, { ...energy, value: '2' }],
-    ['custom_property_values', { property_id: ids.brand, value: 'A' }, { property_id: ids.brand, value: 'B' }],
-    ['standard_holders', { standard_id: ids.standard, level: 'Gold' }, { standard_id: ids.standard, level: 'Silver' }],
-    ['calculator_settings', { automatic_publishing: 'true' }, { automatic_publishing: 'false' }],
-    [
-      'calculator_inputs',
-      { year: '2025', inputs: { [ids.field]: '1', [ids.otherField]: '1' } },
-      { year: '2025', inputs: { [ids.field]: '2' } },
-    ],
-  ])('contradict each other where their rows of %s differ', async (stream, one, two) => {
-    await mapBoth('H-1', 'H-2', 'H-3')
-    await knowFramework()
-    await ferry.ledger.land(stream, [row('one', one), row('two', two, 'H-2'), row('alike', one, 'H-4')])
-    expect(await judge()).toMatchObject({ contradicting: 2 })
-    expect(await reasons()).toEqual({
-      alike: null,
-      one: expect.stringMatching(/^H-2 is confirmed for the same company .* \(row two\)/),
-      two: expect.stringMatching(/^H-1 is confirmed for the same company .* \(row one\)/),
-    })
-  })
-
-  it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-    ['framework_answers', energy, energy],
-    ['framework_answers', energy, { ...energy, year: '2024' }],
-    ['custom_property_values', { property_id: ids.brand, value: 'A' }, { property_id: ids.property, value: 'B' }],
-    ['calculator_settings', { automatic_publishing: 'true' }, { automatic_yearly_calculation: 'false' }],
-    [
-      'calculator_inputs',
-      { year: '2025', inputs: { [ids.field]: '1' } },
-      { year: '2025', month: '1', inputs: { [ids.field]: '2' } },
-    ],
-  ])('do not where their rows of %s agree, or say different things', async (stream, one, two) => {
-    await mapBoth('H-1', 'H-2')
-    await ferry.ledger.land(stream, [row('one', one), row('two', two, 'H-2')])
-    expect(await judge()).toMatchObject({ contradicting: 0 })
-  })
-
-  it('two partner ids of one company are released when one is confirmed for another company', async () => {
-    await mapBoth('H-1', 'H-2')
-    const settings = (value: string) => ({ automatic_publishing: value })
-    await ferry.ledger.land('calculator_settings', [row('one', settings('true')), row('two', settings('false'), 'H-2')])
-    await judge()
-    await sql`update mapping set company_id = ${ids.group} where partner_id = 'H-2'`.execute(ferry.ledger.db)
-    expect(await judge()).toMatchObject({ judged: 2, invalid: 0 })
   })
 })
 

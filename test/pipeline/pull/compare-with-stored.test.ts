@@ -319,6 +319,27 @@ describe('two properties that are one company', () => {
     expect(await found()).toEqual(['different H-2 2025 3 power 2 3'])
   })
 
+  it('two properties that are one company: a blank of one makes no lost value of the other right', async () => {
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await accepted('H-1', '2025-3', { [power]: null })
+    const lost = [company('A', { calculators: [month('A/1', { [gas]: '5' })] })]
+    expect(await compared(lost)).toMatchObject({ inputs: 2, absent: 1, equal: 1 })
+    expect(await found()).toEqual(['absent H-2 2025 3 power 1 - value_not_returned'])
+  })
+
+  it('two properties that are one company: a blank of one is right where the value of the other stands', async () => {
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await accepted('H-1', '2025-3', { [power]: null })
+    expect(await compared(shown('1'))).toMatchObject({ inputs: 2, equal: 2, different: 0 })
+  })
+
+  it('two properties that are one company: a blank of one that came later is not what a wrong value differs from', async () => {
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await accepted('H-1', '2025-3', { [power]: null })
+    expect(await compared(shown('3'))).toMatchObject({ inputs: 2, different: 1, unjudged: 1 })
+    expect(await found()).toEqual(['different H-2 2025 3 power 1 3'])
+  })
+
   it('two properties that are one company are not judged while one of them is pending', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const rowKey = await accepted('H-2', '2025-3', { [power]: '2' })

@@ -4,6 +4,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judgements.ts'
 import { findKeyContradictions } from './contradicting-rows.ts'
+import { ceasedAt, doubtReverted } from './doubt-reverted.ts'
 import { type CompleteRows, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
@@ -251,6 +252,9 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
         judged_by = ${judgedAlone(judgedBy, sql`judged_by`)}, invalid_reason = ${invalidReason}
     from compared
     where acceptance.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
+  const reverted = sql`
+    select row_id from compared where change = 'changed' and not pending and not was_gone and contradicts is null`
+  await doubtReverted(trx, reverted, ceasedAt)
   await forgetWarnings(trx)
   const { rows } = await sql<{ returned: number }>`
     select count(*) filter (where was_gone) as returned from compared`.execute(trx)

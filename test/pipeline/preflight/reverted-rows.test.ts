@@ -1,0 +1,169 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { allDestinations, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
+import { makeDestination, switchDestination } from '../../../src/pipeline/destination/switch-destination.ts'
+import type { Ferry } from '../push/ferry.ts'
+import { ids } from '../push/rows.ts'
+import { energy, type JudgedLedger, openJudgedLedger, row } from './judged-ledger.ts'
+
+let table: JudgedLedger
+let ferry: Ferry
+beforeAll(async () => {
+  table = await openJudgedLedger()
+  ferry = table.ferry
+})
+beforeEach(async () => {
+  await ferry.clear()
+  await table.knowFramework()
+})
+afterAll(() => table[Symbol.asyncDispose]())
+
+type Content = Record<string, unknown>
+
+/** Both rows land, and are judged. */
+async function land(stream: string, one: Content, two: Content, hotel: string): Promise<void> {
+  await ferry.ledger.land(stream, [row('one', one), row('two', two, hotel)])
+  await table.judge()
+}
+
+/** The first row says what was accepted of it again, and is judged; whether it is pending then. */
+async function revert(stream: string, one: Content): Promise<boolean> {
+  await ferry.ledger.land(stream, [row('one', one)])
+  const { accepted_hash, outcome_code } = await ferry.ledger.row(stream, 'one')
+  expect(outcome_code).toBe(accepted_hash === null ? 'row_reverted' : null)
+  return accepted_hash === null
+}
+
+const inputs = (value: string) => ({ year: '2025', inputs: { [ids.field]: value } })
+
+it.each<[string, string, string, Content, Content]>([
+  ['an answer', 'H-2', 'framework_answers', energy, { ...energy, value: '7' }],
+  ['an input', 'H-2', 'calculator_inputs', inputs('5'), inputs('7')],
+  ['a switch', 'H-2', 'calculator_settings', { automatic_publishing: 'true' }, { automatic_publishing: 'false' }],
+  [
+    'a property value',
+    'H-2',
+    'custom_property_values',
+    { property_id: ids.brand, value: 'A' },
+    { property_id: ids.brand, value: 'B' },
+  ],
+  [
+    'a standard',
+    'H-2',
+    'standard_holders',
+    { standard_id: ids.standard, level: 'Gold' },
+    { standard_id: ids.standard, level: 'Silver' },
+  ],
+])(
+  '%s that becomes what was accepted again is at fault where another hotel has overwritten it meanwhile',
+  async (_, hotel, stream, before, after) => {
+    await table.mapTogether('H-1', hotel)
+    await land(stream, before, before, hotel)
+    await table.accept('one', 'two')
+    await land(stream, after, after, hotel)
+    await table.accept('two')
+    expect(await revert(stream, before)).toBe(true)
+    expect(await table.judge()).toMatchObject({ contradicting: 1 })
+    expect(await table.reasons()).toEqual({
+      one: expect.stringMatching(/^H-2 is confirmed for the same company .* \(row two\)/),
+      two: null,
+    })
+  },
+)
+
+it('an answer that becomes what was accepted again is at fault where its other framework has overwritten it', async () => {
+  const under = (framework_id: string, value: string) => ({ ...energy, framework_id, value })
+  await land('framework_answers', under(ids.framework, '5'), under(ids.otherFramework, '5'), 'H-1')
+  await table.accept('one', 'two')
+  await land('framework_answers', under(ids.framework, '7'), under(ids.otherFramework, '7'), 'H-1')
+  await table.accept('two')
+  expect(await revert('framework_answers', under(ids.framework, '5'))).toBe(true)
+  expect(await table.judge()).toMatchObject({ contradicting: 1 })
+})
+
+it.each<[string, () => Promise<unknown>]>([
+  ['is gone', () => sql`update source_row set gone_at = clock_timestamp() where row_key = 'two'`.execute(db())],
+  ['says the same', () => ferry.ledger.land('calculator_inputs', [row('two', inputs('5'), 'H-2')])],
+])('a row that becomes what was accepted again is sent again where the one that overwrote it %s', async (_, change) => {
+  await table.mapTogether('H-1', 'H-2')
+  await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+  await table.accept('one', 'two')
+  await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+  await table.accept('two')
+  await change()
+  expect(await revert('calculator_inputs', inputs('5'))).toBe(true)
+  expect(await table.judge()).toMatchObject({ contradicting: 0 })
+})
+
+it.each<[string, () => Promise<unknown>]>([
+  ['is in flight', () => hold('two')],
+  ['was sent to an end that nobody knows', () => unknown('two')],
+])(
+  'a row that becomes what was accepted again is sent again where another one that writes it %s',
+  async (_, change) => {
+    await table.mapTogether('H-1', 'H-2')
+    await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+    await table.accept('one', 'two')
+    await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+    await change()
+    expect(await revert('calculator_inputs', inputs('5'))).toBe(true)
+  },
+)
+
+it('a row that becomes what was accepted again stays accepted where nothing was written since', async () => {
+  await table.mapTogether('H-1', 'H-2')
+  await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+  await table.accept('one', 'two')
+  await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+  await ferry.ledger.land('calculator_inputs', [row('two', inputs('5'), 'H-2')])
+  expect(await revert('calculator_inputs', inputs('5'))).toBe(false)
+  expect(await table.judge()).toEqual({ judged: 0, invalid: 0, contradicting: 0 })
+})
+
+it('a row that waits since an earlier night is compared with one that becomes what was accepted again', async () => {
+  await table.mapTogether('H-1', 'H-2')
+  await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+  await table.accept('one', 'two')
+  await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+  await table.judge()
+  expect(await revert('calculator_inputs', inputs('5'))).toBe(false)
+  expect(await table.judge()).toMatchObject({ contradicting: 1 })
+  expect(await table.reasons()).toEqual({ one: null, two: expect.stringContaining('row one') })
+})
+
+it('a row that became what was accepted again while another destination was in use is judged like that', async () => {
+  await table.mapTogether('H-1', 'H-2')
+  await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+  await table.accept('one', 'two')
+  await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+  await table.accept('two')
+  const { ledger } = ferry
+  const first = await ledger.inTransaction(destinationInUse)
+  await ledger.inTransaction(async (trx) => switchDestination(trx, await makeDestination(trx, 'other')))
+  await ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))])
+  const waiting = (await allDestinations(db())).find(({ destination_id }) => destination_id === first.destination_id)
+  await ledger.inTransaction((trx) => switchDestination(trx, waiting ?? first))
+  expect(await ferry.ledger.row('calculator_inputs', 'one')).toMatchObject({
+    ...{ pending: true, outcome_code: 'row_reverted' },
+  })
+  expect(await table.judge()).toMatchObject({ contradicting: 1 })
+})
+
+const db = () => ferry.ledger.db
+
+async function hold(rowKey: string): Promise<void> {
+  await sql`
+    with held as (
+      insert into held_property (partner_id, stream, submission_id)
+      select partner_id, stream, (select max(submission_id) from submission) from source_row where row_key = ${rowKey}
+      returning submission_id
+    )
+    insert into submission_row (submission_id, row_id, sent_hash)
+    select submission_id, row_id, desired_hash from held, source_row where row_key = ${rowKey}`.execute(db())
+}
+
+async function unknown(rowKey: string): Promise<void> {
+  await sql`
+    update acceptance set accepted_hash = null, outcome = 'unknown', outcome_at = clock_timestamp()
+    where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(db())
+}
