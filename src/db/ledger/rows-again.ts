@@ -1,10 +1,9 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import { isSince } from '../differences/row-standing.ts'
 import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
-import { isAmongPending, passes, type Requires, type RowFilter } from './row-state.ts'
+import { isAmongPending, isSince, passes, type Requires, type RowFilter } from './row-state.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 

@@ -1,4 +1,4 @@
-import type { RowStanding } from '../../db/differences/row-standing.ts'
+import type { RowStanding } from '../../db/ledger/row-state.ts'
 
 type CompanyOnPage = {
   companyId: string

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { isSince, rowStanding } from '../../db/differences/row-standing.ts'
+import { isSince, rowStanding } from '../../db/ledger/row-state.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SentRow } from './compare-company.ts'
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { noteNotCompared, storeDifferences } from '../../db/differences/difference-records.ts'
-import { rowStanding } from '../../db/differences/row-standing.ts'
+import { rowStanding } from '../../db/ledger/row-state.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'

@@ -1,8 +1,11 @@
+import { hostname } from 'node:os'
 import type { Transaction } from 'kysely'
+import { recordAction } from '../../../db/actions/record-action.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
 import { blameRow } from '../../../db/ledger/batch-size.ts'
 import { outcomesFromErrors, type Questions } from '../../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
+import { countResendable, markForResend } from '../../../db/ledger/rows-again.ts'
 import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import { lockFamily, rootOf } from '../../../db/ledger/split-submission.ts'
 import { lockSettlements, type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
@@ -27,7 +30,6 @@ import {
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
 import { namedError, unnamedRows } from './judge-error.ts'
-import { mapAgain } from './map-again.ts'
 import { isBareError, isBareWithoutFile, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 
@@ -84,6 +86,34 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       mapping,
     )
   }
+}
+
+/**
+ * Has the next run ask again which company each of these properties is: the service names them with another one than
+ * their mapping does. Until it has answered, nothing is sent for them. Properties whose mapping is pending anyway are
+ * left as they are.
+ */
+async function mapAgain(
+  { now, logger }: Pick<Deps, 'now' | 'logger'>,
+  trx: Transaction<Schema>,
+  { run_id, submission_id }: Submission,
+  partnerIds: readonly string[],
+): Promise<void> {
+  if (partnerIds.length === 0) return
+  logger.warn({ run_id, submission_id, properties: partnerIds.length }, 'result_other_company')
+  const which = { stream: 'properties', partnerIds }
+  const [found] = await countResendable(trx, which)
+  if (found === undefined) return
+  const actionId = await recordAction(trx, {
+    verb: 'repair',
+    actor: { user: 'nightferry', host: hostname() },
+    at: now(),
+    submissionId: submission_id,
+    rows: found.rows,
+    asked: { stream: 'properties', run: String(run_id) },
+    result: 'the next run asks for their mappings again',
+  })
+  await markForResend(trx, actionId, which)
 }
 
 /** Of a search, which carries none. */
