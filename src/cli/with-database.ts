@@ -3,7 +3,6 @@ import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/copy-text.ts'
 import type { Database } from '../db/database.ts'
-import { isKnownHotel, likePartnerIds } from '../db/trace/trace-partner.ts'
 import { type Cli, type CommonOptions, UsageError } from './cli.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readConfig } from './read-config.ts'
@@ -55,11 +54,14 @@ function userName(): string {
  * @throws {UsageError} when nothing was ever read of such a hotel.
  */
 export async function requireHotel(db: Database, partnerId: string | undefined): Promise<void> {
-  if (partnerId !== undefined && !(await isKnownHotel(db, partnerId))) throw await nobodyLike(db, partnerId)
+  if (partnerId === undefined) return
+  const { isKnownHotel } = await import('../db/trace/trace-partner.ts')
+  if (!(await isKnownHotel(db, partnerId))) throw await nobodyLike(db, partnerId)
 }
 
 /** That nothing was read of a hotel, with the ids that may have been meant. */
 export async function nobodyLike(db: Database, partnerId: string): Promise<UsageError> {
+  const { likePartnerIds } = await import('../db/trace/trace-partner.ts')
   const { near, examples } = await likePartnerIds(db, partnerId)
   const head = `Nothing was ever read of a hotel '${partnerId}'.`
   if (near.length > 0) return new UsageError(`${head} Was ${near.join(' or ')} meant?`)

@@ -6,8 +6,10 @@ import type { PartnerSnapshot } from '../../partner/dialect.ts'
  * No further one begins before the one before it has landed: what is read of more would only wait.
  *
  * @param ahead false where all transactions share one connection: then each stream has landed before the next is read.
- * @param land reads a stream through the snapshot that it is given, and lands it.
- * @throws what the first stream that failed threw, once none is under way any more: the one behind it reads no further.
+ * @param land reads a stream through the snapshot that it is given, and lands it. What it asks after its first reading
+ *   may have to wait until the next stream has been read.
+ * @throws what the first stream that failed threw, once none is under way any more. The one behind it is given up; the
+ *   one before it lands.
  */
 export async function landReadingAhead<Stream>(
   snapshot: PartnerSnapshot,
@@ -16,19 +18,22 @@ export async function landReadingAhead<Stream>(
   land: (stream: Stream, snapshot: PartnerSnapshot) => Promise<void>,
 ): Promise<void> {
   const turns = new Turns()
-  const failed = new AbortController()
   const underWay: Promise<void>[] = []
+  let stop = new AbortController()
   for (const stream of streams) {
+    const { signal } = stop
+    const behind = new AbortController()
+    stop = behind
     const read = Promise.withResolvers<void>()
-    const landing = land(stream, inTurn(snapshot, turns, failed.signal, read.resolve))
+    const landing = land(stream, inTurn(snapshot, turns, signal, read.resolve))
     landing.then(read.resolve, (error: unknown) => {
-      failed.abort(error)
+      behind.abort(error)
       read.resolve()
     })
     underWay.push(landing)
     if (ahead) await read.promise
     await Promise.allSettled(ahead ? underWay.slice(0, -1) : underWay)
-    if (failed.signal.aborted) break
+    if (signal.aborted || behind.signal.aborted) break
   }
   await Promise.allSettled(underWay)
   for (const landing of underWay) await landing
@@ -37,7 +42,7 @@ export async function landReadingAhead<Stream>(
 /**
  * The snapshot as one of several streams sees it that share its connection, which answers one question at a time: a
  * reading is one until its last row.
- * @param read called at the end of each reading.
+ * @param read called when a reading has come to its end.
  */
 function inTurn(snapshot: PartnerSnapshot, turns: Turns, stopped: AbortSignal, read: () => void): PartnerSnapshot {
   async function* whole<Rows>(rows: () => AsyncIterable<Rows>): AsyncGenerator<Rows, void, undefined> {
@@ -49,14 +54,10 @@ function inTurn(snapshot: PartnerSnapshot, turns: Turns, stopped: AbortSignal, r
     })
     await begun.promise
     try {
-      stopped.throwIfAborted()
-      for await (const some of rows()) {
-        stopped.throwIfAborted()
-        yield some
-      }
+      yield* untilStopped(rows(), stopped)
+      read()
     } finally {
       over.resolve()
-      read()
     }
   }
   const { server, lacks, openMs } = snapshot
@@ -76,5 +77,36 @@ function inTurn(snapshot: PartnerSnapshot, turns: Turns, stopped: AbortSignal, r
     },
     // Its transaction ends for all of them.
     close: () => snapshot.close(),
+  }
+}
+
+/** Rows until nobody wants any more: then at once, however long the server would take for the next. */
+async function* untilStopped<Rows>(
+  rows: AsyncIterable<Rows>,
+  stopped: AbortSignal,
+): AsyncGenerator<Rows, void, undefined> {
+  stopped.throwIfAborted()
+  const stop = Promise.withResolvers<never>()
+  stop.promise.catch(() => {})
+  stopped.addEventListener('abort', () => {
+    stop.reject(stopped.reason)
+  })
+  const iterator = rows[Symbol.asyncIterator]()
+  let ended = false
+  try {
+    for (;;) {
+      const coming = iterator.next()
+      // Nobody awaits it where the reading is given up.
+      coming.catch(() => {})
+      const { done = false, value } = await Promise.race([coming, stop.promise])
+      ended = done
+      if (done) return
+      yield value as Rows
+    }
+  } finally {
+    const closed = ended ? undefined : iterator.return?.()
+    closed?.catch(() => {})
+    // It would wait for the rows that are on their way.
+    if (!stopped.aborted) await closed
   }
 }

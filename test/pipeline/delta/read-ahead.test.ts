@@ -4,11 +4,14 @@ import { landReadingAhead } from '../../../src/pipeline/delta/read-ahead.ts'
 
 const query = { stream: 'any', query: 'select', columns: ['a'], fetchRows: 1, cursor: 'a', from: null, overlapMs: 0 }
 
-/** Tells what is asked of it, and when a reading of it begins and ends. */
-function snapshotOf(rows: number, told: string[]): PartnerSnapshot {
+/** Tells what is asked of it, and when a reading of it begins and ends; `later` are the rows of all but the first. */
+function snapshotOf(rows: number, told: string[], later = rows): PartnerSnapshot {
+  let most = rows
   async function* delta(): AsyncGenerator<(string | null)[][]> {
+    const count = most
+    most = later
     told.push('reading')
-    for (let row = 0; row < rows; row++) {
+    for (let row = 0; row < count; row++) {
       await Promise.resolve()
       yield [[String(row)]]
     }
@@ -72,30 +75,70 @@ it('what a stream asks while another is read is asked once that has been read', 
 it('when a stream cannot be stored, the next is read no further, and its error is told once both have ended', async () => {
   const told: string[] = []
   let rows = 0
-  const all = landReadingAhead(
-    snapshotOf(1_000_000, told),
-    ['first', 'second', 'third'],
-    true,
-    async (stream, snapshot) => {
-      if (stream === 'first') {
-        for await (const _ of snapshot.delta(query)) break
+  const snapshot = snapshotOf(1, told, 1_000_000)
+  const all = landReadingAhead(snapshot, ['first', 'second', 'third'], true, async (stream, own) => {
+    if (stream === 'first') {
+      await drain(own.delta(query))
+      await untilNothingGoesOn()
+      throw new Error('the disk is full')
+    }
+    try {
+      for await (const _ of own.delta(query)) {
+        rows++
         await untilNothingGoesOn()
-        throw new Error('the disk is full')
       }
-      try {
-        for await (const _ of snapshot.delta(query)) {
-          rows++
-          await untilNothingGoesOn()
-        }
-      } finally {
-        await untilNothingGoesOn()
-        told.push(`${stream} has ended`)
-      }
-    },
-  )
+    } finally {
+      await untilNothingGoesOn()
+      told.push(`${stream} has ended`)
+    }
+  })
   await expect(all).rejects.toThrow('the disk is full')
-  expect(told).toEqual(['reading', 'reading', 'second has ended'])
+  expect(told).toEqual(['reading', 'read', 'reading', 'second has ended'])
   expect(rows).toBeLessThan(10)
+})
+
+it('a stream is given up at once when the one before it cannot be stored, however long its next rows take', async () => {
+  async function* delta(): AsyncGenerator<(string | null)[][]> {
+    yield [['1']]
+    await new Promise(() => {})
+  }
+  async function* short(): AsyncGenerator<(string | null)[][]> {
+    yield [['1']]
+  }
+  const streams = [short, delta]
+  const snapshot = { delta: () => streams.shift()?.() } as unknown as PartnerSnapshot
+  const all = landReadingAhead(snapshot, ['first', 'second'], true, async (stream, own) => {
+    await drain(own.delta(query))
+    await untilNothingGoesOn()
+    throw new Error(`${stream} cannot be stored`)
+  })
+  await expect(all).rejects.toThrow('first cannot be stored')
+})
+
+it('a stream that fails gives up nothing of the one before it, which may have to be read again', async () => {
+  const told: string[] = []
+  const all = landReadingAhead(snapshotOf(1, told), ['first', 'second', 'third'], true, async (stream, snapshot) => {
+    await drain(snapshot.delta(query))
+    if (stream === 'second') throw new Error('the second cannot be stored')
+    await untilNothingGoesOn()
+    await drain(snapshot.delta(query))
+    told.push(`${stream} is stored`)
+  })
+  await expect(all).rejects.toThrow('the second cannot be stored')
+  expect(told).toEqual(['reading', 'read', 'reading', 'read', 'reading', 'read', 'first is stored'])
+})
+
+it('a reading that is broken off to be done in another order is followed by that, not by the next stream', async () => {
+  const told: string[] = []
+  await landReadingAhead(snapshotOf(2, told), ['first', 'second'], true, async (stream, snapshot) => {
+    if (stream === 'first') {
+      for await (const _ of snapshot.delta(query)) break
+      await untilNothingGoesOn()
+    }
+    told.push(`${stream} begins`)
+    await drain(snapshot.delta(query))
+  })
+  expect(told).toEqual(['reading', 'first begins', 'reading', 'read', 'second begins', 'reading', 'read'])
 })
 
 it('a stream that fails while it is read leaves the turn to nobody, and the error is its own', async () => {

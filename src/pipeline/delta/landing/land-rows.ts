@@ -227,8 +227,18 @@ async function judgeMarked(
   return rows[0]?.gone ?? 0
 }
 
+/** Rows of `compared` that say again what was accepted of them, without having been gone. */
+const isReverted = sql<boolean>`(change = 'changed' and not pending and not was_gone and contradicts is null)`
+
+/** @returns how many rows that were gone are there again. */
 async function store(trx: Transaction<Schema>, landing: Landing, held: boolean): Promise<number> {
   const { runId, judgedBy } = landing
+  const counted = await sql<{ all: number; returned: number; reverted: number }>`
+    select count(*) as all, count(*) filter (where was_gone) as returned,
+           count(*) filter (where ${isReverted}) as reverted
+    from compared`.execute(trx)
+  const { all, returned, reverted } = counted.rows[0] ?? { all: 0, returned: 0, reverted: 0 }
+  if (all === 0) return 0
   const mark = (of: string) => sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${runId}::bigint end`
   const change = (of: string) =>
     sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${sql.ref(`${of}.guard_change`)} end`
@@ -245,20 +255,16 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
         guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
-  await forgetReturned(trx)
+  if (returned > 0) await forgetReturned(trx)
   await sql`
     update acceptance
     set wanted_hash = compared.hash, partner_id = compared.partner_id, checked_hash = ${judgedHash},
         judged_by = ${judgedAlone(judgedBy, sql`judged_by`)}, invalid_reason = ${invalidReason}
     from compared
     where acceptance.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
-  const reverted = sql`
-    select row_id from compared where change = 'changed' and not pending and not was_gone and contradicts is null`
-  await doubtReverted(trx, reverted, ceasedAt)
+  if (reverted > 0) await doubtReverted(trx, sql`select row_id from compared where ${isReverted}`, ceasedAt)
   await forgetWarnings(trx)
-  const { rows } = await sql<{ returned: number }>`
-    select count(*) filter (where was_gone) as returned from compared`.execute(trx)
-  return rows[0]?.returned ?? 0
+  return returned
 }
 
 /**
