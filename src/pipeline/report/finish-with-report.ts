@@ -7,10 +7,17 @@ import { unsentRepairs } from '../../db/ledger/rows-again.ts'
 import { rowsNotAccepted } from '../../db/ledger/rows-in-state.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { runOfOtherCopy } from '../../db/own-server.ts'
-import { nameChanges, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
+import {
+  nameChanges,
+  type StreamReport,
+  searchReports,
+  streamReports,
+  submissionReports,
+} from '../../db/runs/report-rows.ts'
 import { finishRun } from '../../db/runs/run-life.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
+import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
@@ -18,6 +25,7 @@ import { unobtainableProperties } from '../pull/search/requested-properties.ts'
 import { overdueCode } from '../push/move-submission.ts'
 import { unknownTaskNews } from '../push/sending/unknown-tasks.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
+import { streamNamesOf } from '../streams/our-streams.ts'
 import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
 import { judge, logFinished, type RunReport } from './report.ts'
 import {
@@ -36,6 +44,13 @@ import { webhookNotices } from './standing.ts'
  */
 const rowsListed = 50
 
+/** In the order in which a run reads them; two may have landed in another. Pure. */
+function inOrder(contract: Contract, streams: readonly StreamReport[]): StreamReport[] {
+  const names = streamNamesOf(contract)
+  const placeOf = ({ stream }: StreamReport) => (names.includes(stream) ? names.indexOf(stream) : names.length)
+  return streams.toSorted((one, other) => placeOf(one) - placeOf(other))
+}
+
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */
 export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const { config, db } = deps
@@ -44,7 +59,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => ({
-      streams: await streamReports(trx, run.run_id, requirementsOf(config)),
+      streams: inOrder(deps.contract, await streamReports(trx, run.run_id, requirementsOf(config))),
       submissions: await submissionReports(trx, run.run_id),
     }))
   const searches = await searchReports(db, run.run_id, searchKind)
