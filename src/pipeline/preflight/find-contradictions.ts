@@ -77,10 +77,14 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
     where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
 }
 
-/** The rows to judge: the table `newcomer`, with what they are about. */
+/**
+ * The rows to judge: the table `newcomer`, with what they are about. New is what the service has never accepted, or
+ * what was gone: nobody compared it with what came meanwhile.
+ */
 async function collectCandidates(trx: Transaction<Schema>, basis: number | null): Promise<number> {
   const columns = sql`
-    row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`row`)} as target, ${period(sql`row`)} as period`
+    row_id, stream, partner_id, ${target(sql`row`)} as target, ${period(sql`row`)} as period,
+    judged_by <= 0 and (accepted_at is null or outcome_code is not distinct from 'row_returned') as is_new`
   await sql`
     create temp table newcomer on commit drop as
     select ${columns} from ledger row where ${neverJudged}
