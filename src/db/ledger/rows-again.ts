@@ -161,11 +161,20 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
 const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
 
 /**
+ * Whether a row of the view `ledger` waits to be sent again as it was accepted: `releaseResends` released it, and it
+ * has not changed since.
+ */
+export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
+  ${row}.pending and ${row}.accepted_hash is null and ${row}.accepted_at is not null
+    and ${row}.outcome_code is not distinct from 'sent_again' and ${row}.changed_at < ${row}.outcome_at)`
+
+/**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
  * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since,
  * or that the guard holds, is not sent: it stays accepted, and loses its mark.
  *
  * They are compared with other rows again: accepted ones are not, when another row comes that they would write over.
+ * They do not lose to one that was never accepted (`storeContradictions`).
  *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.

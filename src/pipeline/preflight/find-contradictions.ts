@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { isSentAgain } from '../../db/ledger/rows-again.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
@@ -7,7 +8,7 @@ import { pairSpellings } from './pair-spellings.ts'
 /**
  * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,
  * and of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is
- * accepted as it stands: what the service has is not taken back for a newcomer.
+ * accepted as it stands, or was, and is sent again: what the service has is not taken back for a newcomer.
  *
  * What was found is kept, so that a row is judged again when the other says something else. Begun again it finds the
  * same.
@@ -38,7 +39,7 @@ export async function findContradictions(
   await pairSpellings(trx)
   await pairPartnerIds(trx)
   await noteAlike(trx)
-  const found = await storeContradictions(trx)
+  const found = await storeContradictions(trx, basis)
   if (which === 'all') await settleCompared(trx, basis, since)
   await sql`drop table pair, newcomer, answer`.execute(trx)
   return found
@@ -76,10 +77,14 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
     where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
 }
 
-/** The rows to judge: the table `newcomer`, with what they are about. */
+/**
+ * The rows to judge: the table `newcomer`, with what they are about. New is what the service has never accepted, or
+ * what was gone: nobody compared it with what came meanwhile.
+ */
 async function collectCandidates(trx: Transaction<Schema>, basis: number | null): Promise<number> {
   const columns = sql`
-    row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`row`)} as target, ${period(sql`row`)} as period`
+    row_id, stream, partner_id, ${target(sql`row`)} as target, ${period(sql`row`)} as period,
+    judged_by <= 0 and (accepted_at is null or outcome_code is not distinct from 'row_returned') as is_new`
   await sql`
     create temp table newcomer on commit drop as
     select ${columns} from ledger row where ${neverJudged}
@@ -256,8 +261,19 @@ async function noteAlike(trx: Transaction<Schema>): Promise<void> {
     on conflict (row_id, kind) do nothing`.execute(trx)
 }
 
+/**
+ * Whether `other` has, and will have, written nothing over what the service took of a row that is sent again. What was
+ * accepted, is on its way, or went to an end that nobody knows may have; so may a value that goes out beside a blank,
+ * which loses to it alone. One that is invalid by this night's basis does not go out.
+ */
+const wroteNothing = (basis: number) => sql<boolean>`(
+  other.pending and other.held_by is null and other.outcome is distinct from 'unknown'
+    and not ${isSentAgain(sql`other`)}
+    and (not one_sided or (not other.unjudged and other.invalid_reason is not null
+      and other.judged_by in (${basis}, ${notCompared(basis)}))))`
+
 /** Both rows of each pair that are pending, with the reason in words; those already judged are to be judged again. */
-async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
+async function storeContradictions(trx: Transaction<Schema>, basis: number): Promise<number> {
   await sql`
     delete from row_finding using newcomer
     where row_finding.row_id = newcomer.row_id and kind in (${contradictionKinds})`.execute(trx)
@@ -297,8 +313,9 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
              end as detail
       from side
       join ledger mine on mine.row_id = side.row_id
-      join source_row other on other.row_id = side.other_row_id
+      join ledger other on other.row_id = side.other_row_id
       where mine.pending and mine.gone_at is null
+        and not (${isSentAgain(sql`mine`)} and ${wroteNothing(basis)})
       order by mine.row_id, kind, other.row_id
     ),
     stored as (

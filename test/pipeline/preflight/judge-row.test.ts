@@ -34,6 +34,15 @@ async function runPreflight(runId: number): Promise<void> {
   const run = await deps.db.selectFrom('run').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
   await preflight(deps, run)
 }
+/** A night whose rows are all accepted. @returns whom it warns of, as each night before has. */
+async function acceptedNight(streams: Streams): Promise<unknown[]> {
+  await runPreflight(await extractNow(ferry, partner, streams))
+  const { db } = ferry.ledger
+  await sql`update acceptance set accepted_hash = wanted_hash, accepted_at = clock_timestamp()`.execute(db)
+  const { rows } = await sql<{ row_key: string }>`
+    select row_key from row_warnings where warning = 'partner_ids_alike' order by 1`.execute(db)
+  return rows.map(({ row_key }) => row_key)
+}
 const judged = async () =>
   (
     await sql<{ judged: boolean; reason: string | null; version: string }>`
@@ -92,6 +101,13 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     expect(await warnings()).toEqual([])
   })
 
+  it('rows that were read are no new hotels because they change', async () => {
+    await acceptedNight(read(properties('1')))
+    await partner.pool.query(`insert into hotel (code, name, at) values ('h-1', 'Harbour', '2026-01-02')`)
+    expect(await acceptedNight(read(properties('1')))).toEqual(['h-1'])
+    expect(await acceptedNight(read(properties('2')))).toEqual(['h-1'])
+  })
+
   it('rows that were read are judged again in a later run, whose reference data may be others', async () => {
     await extractNow(ferry, partner, read(properties('91')))
     const later = await extractNow(ferry, partner, read(properties('91')))
@@ -104,4 +120,13 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
       Array.from({ length: 2 }, () => 'latitude 91 is not between -90 and 90'),
     )
   })
+})
+
+it('a hotel that was gone and is there again is named where another has come whose partner id is alike', async () => {
+  const read: Streams = { properties: { query: properties('1'), capture: 'snapshot' } }
+  await acceptedNight(read)
+  await partner.pool.query(`update hotel set code = 'h-1' where code = 'H-1'`)
+  expect(await acceptedNight(read)).toEqual([])
+  await partner.pool.query(`insert into hotel (code, name, at) values ('H-1', 'Harbour', '2026-01-02')`)
+  expect(await acceptedNight(read)).toEqual(['H-1'])
 })

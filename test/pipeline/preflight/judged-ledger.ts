@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
+import { recordAction } from '../../../src/db/actions/record-action.ts'
+import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { judgeRows } from '../../../src/pipeline/preflight/preflight.ts'
 import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
@@ -26,6 +28,8 @@ export type JudgedLedger = AsyncDisposable & {
   reasons(): Promise<Record<string, string | null>>
   /** The service took these rows as they are. */
   accept(...keys: string[]): Promise<void>
+  /** A person has accepted rows sent again, and a run begins. */
+  sendAgain(asked: Parameters<typeof markForResend>[2]): Promise<void>
   /** The hotels are one company. */
   mapTogether(...partnerIds: string[]): Promise<void>
 }
@@ -62,6 +66,14 @@ export async function openJudgedLedger(): Promise<JudgedLedger> {
       await sql`
         update acceptance set accepted_hash = wanted_hash, accepted_at = clock_timestamp()
         where row_id in (select row_id from source_row where row_key = any(${keys}::text[]))`.execute(ledger.db)
+    },
+    sendAgain: async (asked) => {
+      await ledger.inTransaction(async (trx) => {
+        const actor = { user: 'ada', host: 'ferry' }
+        const action = { verb: 'resend', actor, at: new Date(), rows: 1, asked: {} } as const
+        await markForResend(trx, await recordAction(trx, action), asked)
+      })
+      await releaseResends(ledger.db, {})
     },
     mapTogether: async (...partnerIds) => {
       const runId = await ledger.startRun()

@@ -234,6 +234,19 @@ describe('warnings', () => {
     ])
   })
 
+  it('warnings name no hotel for being sent again', async () => {
+    for (const partner_id of ['H-1', 'h-1']) {
+      await ferry.ledger.land('properties', [row(partner_id, { name: 'A' }, partner_id)])
+      await judge()
+      await accept(partner_id)
+    }
+    const before = await warnings()
+    expect(before).toMatchObject([{ row_key: 'h-1', warning: 'partner_ids_alike' }])
+    await table.sendAgain({ stream: 'properties', partnerId: 'H-1' })
+    expect(await judge()).toMatchObject({ invalid: 0 })
+    expect(await warnings()).toEqual(before)
+  })
+
   it('go when the row no longer deserves them', async () => {
     await ferry.ledger.land('properties', [row('p', { latitude: '0', longitude: '0' })])
     await judge()

@@ -137,17 +137,43 @@ it('a row that became what was accepted again while another destination was in u
   await table.accept('one', 'two')
   await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
   await table.accept('two')
-  const { ledger } = ferry
-  const first = await ledger.inTransaction(destinationInUse)
-  await ledger.inTransaction(async (trx) => switchDestination(trx, await makeDestination(trx, 'other')))
-  await ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))])
-  const waiting = (await allDestinations(db())).find(({ destination_id }) => destination_id === first.destination_id)
-  await ledger.inTransaction((trx) => switchDestination(trx, waiting ?? first))
+  await whileAnotherIsInUse(() => ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))]))
   expect(await ferry.ledger.row('calculator_inputs', 'one')).toMatchObject({
     ...{ pending: true, outcome_code: 'row_reverted' },
   })
   expect(await table.judge()).toMatchObject({ contradicting: 1 })
 })
+
+it.each<[string, string[], string | null]>([
+  ['that was accepted', ['one'], 'row_returned'],
+  ['that nobody has accepted yet', [], null],
+])(
+  'a row %s, was gone and is there again while another destination was in use, is compared before it goes out',
+  async (_, taken, outcome_code) => {
+    await table.mapTogether('H-1', 'H-2')
+    await ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))])
+    await table.judge()
+    await table.accept(...taken)
+    await sql`update source_row set gone_at = clock_timestamp() where row_key = 'one'`.execute(db())
+    await ferry.ledger.land('calculator_inputs', [row('two', inputs('6'), 'H-2')])
+    await table.judge()
+    await table.accept('two')
+    await whileAnotherIsInUse(() => ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))]))
+    expect(await ferry.ledger.row('calculator_inputs', 'one')).toMatchObject({ pending: true, outcome_code })
+    expect(await table.judge()).toMatchObject({ contradicting: 1 })
+    expect(await table.reasons()).toEqual({ one: expect.stringContaining('row two'), two: null })
+  },
+)
+
+async function whileAnotherIsInUse(change: () => Promise<unknown>): Promise<void> {
+  const { ledger } = ferry
+  const first = await ledger.inTransaction(destinationInUse)
+  const another = (await allDestinations(db())).find(({ name }) => name === 'other')
+  await ledger.inTransaction(async (trx) => switchDestination(trx, another ?? (await makeDestination(trx, 'other'))))
+  await change()
+  const waiting = (await allDestinations(db())).find(({ destination_id }) => destination_id === first.destination_id)
+  await ledger.inTransaction((trx) => switchDestination(trx, waiting ?? first))
+}
 
 const db = () => ferry.ledger.db
 

@@ -1,7 +1,5 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import type { Ferry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 import { energy, type JudgedLedger, openJudgedLedger, row } from './judged-ledger.ts'
@@ -112,12 +110,7 @@ describe('two partner ids of one company', () => {
     await ferry.ledger.land('calculator_inputs', [row('given', inputs({ [ids.field]: '5' }), 'H-2')])
     await table.judge()
     await table.accept('given')
-    await ferry.ledger.inTransaction(async (trx) => {
-      const actor = { user: 'ada', host: 'ferry' }
-      const action = { verb: 'resend', actor, at: new Date(), rows: 1, asked: {} } as const
-      await markForResend(trx, await recordAction(trx, action), { partnerId: 'H-1' })
-    })
-    await releaseResends(ferry.ledger.db, {})
+    await table.sendAgain({ partnerId: 'H-1' })
     expect(await table.judge()).toMatchObject({ contradicting: 1 })
     expect(await table.reasons()).toEqual({ blank: expect.stringContaining('row given'), given: null })
   })

@@ -269,8 +269,8 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
 
 /**
  * While a row is gone another may be written in its place: under another framework, or of another hotel of its company.
- * At destinations that wait that may have happened before they were left. A plan, which works on copies, leaves those
- * as they are.
+ * At destinations that wait that may have happened before they were left: there the row is compared with others again,
+ * also one that was not accepted. A plan, which works on copies, leaves those as they are.
  */
 async function forgetReturned(trx: Transaction<Schema>): Promise<void> {
   const schemas = (await worksOnCopies(trx)) ? [] : await destinationSchemas(trx)
@@ -284,6 +284,11 @@ async function forgetReturned(trx: Transaction<Schema>): Promise<void> {
           outcome_at = clock_timestamp()
       from compared
       where took.row_id = compared.row_id and compared.was_gone and took.accepted_hash is not null`.execute(trx)
+  }
+  for (const acceptance of waiting) {
+    await sql`
+      update ${acceptance} took set judged_by = -judged_by from compared
+      where took.row_id = compared.row_id and compared.was_gone and took.judged_by > 0`.execute(trx)
   }
 }
 
