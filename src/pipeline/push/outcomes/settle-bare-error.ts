@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
-import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
+import { aloneCode, type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
   insertPart,
@@ -218,7 +218,7 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
   if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
   switch (verdict) {
     case 'alone':
-      return { outcome: 'rejected', code: 'task_error_alone', reason: `${said} (it was sent alone)`, mayBeTaken: true }
+      return { outcome: 'rejected', code: aloneCode, reason: `${said} (it was sent alone)` }
     case 'split':
       return { outcome: 'unknown', code: 'task_error', reason: said }
     case 'not_the_rows':
