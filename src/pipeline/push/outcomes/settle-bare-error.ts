@@ -82,7 +82,8 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
   if (settled === null) return
   deps.logger.warn(
     { run_id, submission_id: id, correlation_id: submission.correlation_id, ...settled },
-    settled.verdict === 'split' ? 'submission_split' : 'submission_failed_whole',
+    // A run that has ended, or is held, plans no halves of what it ought to split.
+    settled.parts.length > 0 ? 'submission_split' : 'submission_failed_whole',
   )
 }
 
