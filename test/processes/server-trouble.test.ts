@@ -150,7 +150,7 @@ test('a role with fewer connections than a run may need is told how many, before
   })
   expect(code, stderr).toBe(1)
   expect(stderr).toMatch(
-    /^nightferry: database_connections_short: With engine\.submissionsAtOnce 4 and pull\.pagesAtOnce 2 .* up to 26 connections .* allows 12\. Raise/m,
+    /^nightferry: database_connections_short: With engine\.submissionsAtOnce 4 and pull\.pagesAtOnce 2 .* up to 27 connections .* allows 12\. Raise/m,
   )
   expect(await ask(adminUrl, 'select from nightferry.run')).toEqual([])
 }, 60_000)

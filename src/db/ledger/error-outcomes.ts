@@ -40,11 +40,11 @@ const batch = 5_000
  * partner's id, or by the company where it has none that is known here; then by data point, question, custom property,
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
  * nothing. A row that no error names alone is rejected too, and may have been taken: nobody says which one is meant.
+ * So may be what a result file has confirmed, or rejected without proof: the rejection counts, and proves nothing.
  * Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
  *
- * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, or unknown with a
- * reason.
- *   What a result file has said of them already stays.
+ * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, unknown with a reason,
+ *   or confirmed, as a result file has said. What that has said of single rows already stays.
  * @returns how many errors match none of the submission's rows, and what that leaves to be said of unnamed ones.
  */
 export async function outcomesFromErrors(
@@ -59,7 +59,7 @@ export async function outcomesFromErrors(
   await readSentRows(trx, questions)
   await matchErrors(trx)
   const unmatched = await keepUnmatched(trx, submissionId)
-  await rejectNamed(trx)
+  await rejectNamed(trx, unnamed)
   await sql`drop table named_error, sent_row, matched_error`.execute(trx)
   return { unmatched, rest: unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors }
 }
@@ -214,11 +214,17 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
   return rows[0]?.unmatched ?? 0
 }
 
-async function rejectNamed(trx: Transaction<Schema>): Promise<void> {
-  await sql`delete from verdict using matched_error named where named.row_id = verdict.row_id`.execute(trx)
+/** @param unnamed what is said of rows without a verdict: confirmed, if a result file has said so. */
+async function rejectNamed(trx: Transaction<Schema>, unnamed: RowOutcome): Promise<void> {
   await sql`
+    with denied as (
+      delete from verdict where row_id in (select row_id from matched_error)
+      returning row_id, outcome = 'confirmed' or may_be_taken as is_doubtful
+    )
     insert into verdict (row_id, outcome, code, reason, may_be_taken)
-    select row_id, 'rejected', min(code), string_agg(distinct reason, '; '), bool_and(several)
-    from matched_error group by row_id`.execute(trx)
+    select row_id, 'rejected', min(code), string_agg(distinct reason, '; '),
+           bool_and(several) or coalesce(bool_or(is_doubtful), ${unnamed.outcome === 'confirmed'})
+    from matched_error left join denied using (row_id)
+    group by row_id`.execute(trx)
   await sql`analyze verdict (row_id)`.execute(trx)
 }

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { askBoth, type Database, type Hurry } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { keyDeniedSince } from '../service-key/service-key.ts'
+import { isDoubtfulRejection } from './settle-outcomes.ts'
 
 /** Where a row stands, in the words of docs/glossary.md. */
 const rowStates = [
@@ -249,24 +250,27 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
 /**
  * The standing of a row of the view `ledger`, which the query must call `row`; the submission of the search it must
  * call `search`. One that is gone at the partner is never sent again, and one that no request has left with but to be
- * rejected has written nothing: it is silent, unless it is in flight. Requests are forgotten one day, and that nobody
- * knows what became of a row stands with the row.
+ * rejected has written nothing: it is silent, unless it is in flight, or may have been taken all the same. Requests are
+ * forgotten one day, and that nobody knows what became of a row stands with the row.
  * @param also what must hold besides of a settled row.
  */
 export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): RawBuilder<RowStanding> {
   const [at, by, moment] = [sql`row.accepted_at`, sql`row.outcome_submission`, sql`search.planned_at`]
   const acceptedSince = isSince(at, by, moment, sql`search.submission_id`)
+  const toldCode = sql`case when carried.outcome is null then carrier.rest_code else carried.code end`
   return sql<RowStanding>`case
     when row.held_by is not null then 'unsettled'
     when row.gone_at is not null then 'silent'
     when row.pending then
       case when row.accepted_hash is null and row.accepted_at is null and row.outcome is distinct from 'unknown'
+             and not ${isDoubtfulRejection(sql`row.outcome_code`, sql`0`)}
              and not exists (
              select from submission_row carried join submission carrier using (submission_id)
              where carried.row_id = row.row_id
                -- A request that was given up before anything of it left has neither.
-               and coalesce(carried.outcome, carrier.rest_outcome,
-                            case when carrier.attempted_at is not null then 'unknown' end) <> 'rejected') then 'silent'
+               and (coalesce(carried.outcome, carrier.rest_outcome,
+                             case when carrier.attempted_at is not null then 'unknown' end) <> 'rejected'
+                 or ${isDoubtfulRejection(toldCode, sql`carrier.repeats`)})) then 'silent'
            else 'unsettled' end
     -- What was accepted after the search was planned need not be on its pages.
     when row.accepted_at is null or ${acceptedSince} then 'unsettled'

@@ -8,9 +8,21 @@ export type RowOutcome =
       outcome: 'rejected' | 'unknown'
       code: string
       reason: string
-      /** The service may hold what was sent all the same: what was rejected is not shown to have been left out. */
-      mayBeTaken?: boolean
     }
+
+/** Of a row that was rejected because its request failed as a whole, with it alone. */
+export const aloneCode = 'task_error_alone'
+
+/**
+ * Whether the service may hold what a submission says was rejected, as far as that stays known: the request was sent
+ * more than once, and an attempt before the one that tells may have been taken; or it failed over the row alone, which
+ * shows of nothing that it was left out.
+ * @param code of the rejection.
+ * @param repeats of the submission; null: nobody knows any more.
+ */
+export function isDoubtfulRejection(code: RawBuilder<unknown>, repeats: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`coalesce(${repeats} > 0 or ${code} = ${aloneCode}, false)`
+}
 
 /**
  * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass. What most rows share
@@ -39,7 +51,9 @@ export async function settleRows(
         row_id bigint, outcome text, code text, reason text, may_be_taken boolean not null default false)
       on commit drop`.execute(trx)
     const rest = await decide()
-    const { code, reason, mayBeTaken = false } = 'code' in rest ? rest : { code: null, reason: null }
+    const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
+    const codeOfRow = sql`case when verdict.row_id is null then ${code} else verdict.code end`
+    const repeats = sql`(select repeats from submission where submission_id = ${submissionId})`
     await sql`
       update submission set rest_outcome = ${rest.outcome}, rest_code = ${code}, rest_reason = ${reason}
       where submission_id = ${submissionId}`.execute(trx)
@@ -52,10 +66,9 @@ export async function settleRows(
     await sql`
       with sent as materialized (
         select row_id, sent_hash, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
-               case when verdict.row_id is null then ${code} else verdict.code end as code,
+               ${codeOfRow} as code,
                case when verdict.row_id is null then ${reason} else verdict.reason end as reason,
-               coalesce(verdict.may_be_taken, ${mayBeTaken})
-                 or (select repeats > 0 from submission where submission_id = ${submissionId}) as may_be_taken
+               coalesce(verdict.may_be_taken, false) or ${isDoubtfulRejection(codeOfRow, repeats)} as may_be_taken
         from carried_row left join verdict using (row_id)
         -- What a person gave up, or a later run took over, is not in flight any more.
         where exists (

@@ -17,6 +17,9 @@ type WhySent =
   | 'sent again by policy'
   | 'rejected with a row that has changed'
   | 'sent again, for the answer was lost'
+  | 'changed back to what may have been overwritten'
+  | 'there again after it was gone'
+  | 'its hotel is another company now'
 
 type PlannedStream = { stream: string; why: WhySent; rows: number }
 
@@ -55,6 +58,11 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
                   when row.outcome = 'unknown' then 'its fate was unknown'
                   when row.outcome = 'rejected' then 'its request was refused as a whole'
                   when row.accepted_hash is not null then 'changed'
+                  -- What was accepted of a row is forgotten by these, with the outcome.
+                  when row.outcome_code = 'row_reverted' then 'changed back to what may have been overwritten'
+                  when row.outcome_code = 'row_returned' then 'there again after it was gone'
+                  when row.outcome_code = 'mapping_moved' then 'its hotel is another company now'
+                  when row.outcome_code = 'sent_again' then 'retried'
                   else 'new' end as why
       from submission
       join submission_row using (submission_id)

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { isSentAgain } from '../../db/ledger/rows-again.ts'
+import { isDoubtfulRejection } from '../../db/ledger/settle-outcomes.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
@@ -263,11 +264,15 @@ async function noteAlike(trx: Transaction<Schema>): Promise<void> {
 
 /**
  * Whether `other` has, and will have, written nothing over what the service took of a row that is sent again. What was
- * accepted, is on its way, or went to an end that nobody knows may have; so may a value that goes out beside a blank,
- * which loses to it alone. One that is invalid by this night's basis does not go out.
+ * accepted, is on its way, went to an end that nobody knows, or was rejected without proof may have; so may a value
+ * that goes out beside a blank, which loses to it alone. One that is invalid by this night's basis does not go out.
  */
 const wroteNothing = (basis: number) => sql<boolean>`(
   other.pending and other.held_by is null and other.outcome is distinct from 'unknown'
+    and not coalesce(other.outcome = 'rejected' and ${isDoubtfulRejection(
+      sql`other.outcome_code`,
+      sql`(select repeats from submission where submission.submission_id = other.outcome_submission)`,
+    )}, false)
     and not ${isSentAgain(sql`other`)}
     and (not one_sided or (not other.unjudged and other.invalid_reason is not null
       and other.judged_by in (${basis}, ${notCompared(basis)}))))`

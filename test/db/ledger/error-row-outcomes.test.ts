@@ -6,6 +6,7 @@ import type { LedgerView } from '../../../src/db/tables/row-tables.ts'
 import { some } from '../../helpers/some.ts'
 import {
   answersKind,
+  blankError as blank,
   company,
   dataPoint,
   mappingKind,
@@ -19,21 +20,6 @@ const isAccepted = ({ accepted_hash, desired_hash }: Selectable<LedgerView>) =>
   accepted_hash?.equals(desired_hash) ?? false
 
 describe('error rows', () => {
-  const blank: NamedError = {
-    company_id: null,
-    partner_id: null,
-    data_point_id: null,
-    question_id: null,
-    property_id: null,
-    standard_id: null,
-    field_type_id: null,
-    period_type: null,
-    year: null,
-    month: null,
-    code: 'OutOfRange',
-    reason: 'Too much.',
-    why: null,
-  }
   const inferred: RowOutcome = { outcome: 'inferred' }
   /** Every error matches a row. */
   const settleNamed = (id: number, errors: NamedError[]) =>

@@ -1,11 +1,12 @@
 import type { Selectable } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { type NamedError, outcomesFromErrors } from '../../../src/db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import type { LedgerView } from '../../../src/db/tables/row-tables.ts'
 import type { FieldError } from '../../../src/db/tables/submission-tables.ts'
-import { company, mappingKind, otherCompany, rowsInFlight } from './rows-in-flight.ts'
+import { blankError, company, mappingKind, otherCompany, rowsInFlight } from './rows-in-flight.ts'
 
 const { ledger, map, outcomeOf, sent, unmatchedOf } = await rowsInFlight()
 const isAccepted = ({ accepted_hash, desired_hash }: Selectable<LedgerView>) =>
@@ -22,15 +23,16 @@ describe('a result file', () => {
     fieldErrors?: FieldError[],
   ]
 
-  async function settle(id: number, staged: Staged[], mapping = true): Promise<void> {
+  async function settle(id: number, staged: Staged[], mapping = true, errors: NamedError[] = []): Promise<void> {
     await ledger.inTransaction(async (trx) => {
-      for (const [partner_id, accepted, company_id = null, code = null, reason = null, errors] of staged) {
-        const field_errors = errors === undefined ? null : JSON.stringify(errors)
+      for (const [partner_id, accepted, company_id = null, code = null, reason = null, fieldErrors] of staged) {
+        const field_errors = fieldErrors === undefined ? null : JSON.stringify(fieldErrors)
         const row = { submission_id: id, partner_id, accepted, company_id, code, reason, field_errors }
         await trx.insertInto('staged_outcome').values(row).execute()
       }
       await settleRows(trx, id, true, async () => {
         const { rest } = await outcomesFromResultFile(trx, id, { mapping })
+        await outcomesFromErrors(trx, id, errors, rest)
         await storeMappings(trx, id)
         return rest
       })
@@ -268,6 +270,31 @@ describe('a result file', () => {
       expect(rows.map(({ outcome }) => outcome)).toEqual(['rejected', 'rejected', 'rejected'])
       expect(rows.map(({ accepted_hash }) => accepted_hash !== null)).toEqual([false, false, true])
     })
+
+    it.each<[string, boolean, Staged[]]>([
+      ['takes', true, [['H-1', true, company]]],
+      ['takes with a word', true, [['H-1', true, company, 'Odd', 'Taken with a warning.']]],
+      [
+        'takes and rejects',
+        true,
+        [
+          ['H-1', true, company],
+          ['H-1', false, company],
+        ],
+      ],
+      ['rejects', false, [['H-1', false, company]]],
+      ['does not name', false, []],
+    ])(
+      'a row that an error rejects and the result file %s is pending once it says again what was accepted: %s',
+      async (_, pending, staged) => {
+        await ledger.landChecked('calculator_inputs', [inputs('H-1', 'one', 'aa')], true)
+        const id = await sent('calculator_inputs', [inputs('H-1', 'one', 'bb')], kind)
+        await settle(id, staged, false, [{ ...blankError, partner_id: 'H-1' }])
+        expect((await outcomeOf('calculator_inputs', 'one'))[0]).toBe('rejected')
+        await ledger.landChecked('calculator_inputs', [inputs('H-1', 'one', 'aa')])
+        expect((await ledger.row('calculator_inputs', 'one')).pending).toBe(pending)
+      },
+    )
 
     it('keeps what names nobody, as it came', async () => {
       const id = await sent('calculator_inputs', [inputs('H-1', 'one', 'aa')], kind)

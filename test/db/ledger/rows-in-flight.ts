@@ -1,4 +1,5 @@
 import { afterAll, beforeEach } from 'vitest'
+import type { NamedError } from '../../../src/db/ledger/error-outcomes.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'
 
 export const company = '0b6c2f4e-0000-4000-8000-00000000000a'
@@ -8,6 +9,23 @@ export const otherPoint = 'bb6c2f4e-0000-4000-8000-000000000002'
 
 export const answersKind = { streams: ['framework_answers', 'omissions'], partitionBy: 'framework_id' }
 export const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
+
+/** An error row that names nothing. */
+export const blankError: NamedError = {
+  company_id: null,
+  partner_id: null,
+  data_point_id: null,
+  question_id: null,
+  property_id: null,
+  standard_id: null,
+  field_type_id: null,
+  period_type: null,
+  year: null,
+  month: null,
+  code: 'OutOfRange',
+  reason: 'Too much.',
+  why: null,
+}
 
 /** A ledger for the tests of one file, empty before each of them, and what they say of rows that were sent. */
 export async function rowsInFlight() {

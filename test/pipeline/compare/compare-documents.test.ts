@@ -79,7 +79,11 @@ describe('a row that writes what another one writes', () => {
     ['no request has carried', 1, () => Promise.resolve()],
     ['every request was refused over', 1, (row) => carried(row, 'rejected')],
     ['a request carried to an end that nobody knows', 0, (row) => carried(row, 'unknown')],
-    ['a forgotten request carried to an end that nobody knows', 0, (row) => unknownSince(row)],
+    ['a request carried that failed over it alone', 0, (row) => carried(row, 'rejected', { code: 'task_error_alone' })],
+    ['a request carried that named it in an error', 1, (row) => carried(row, 'rejected', { code: 'OutOfRange' })],
+    ['a request carried to its rejection at the second go', 0, (row) => carried(row, 'rejected', { repeats: 1 })],
+    ['a forgotten request failed over alone', 0, (row) => standsWith(row, 'rejected', 'task_error_alone')],
+    ['a forgotten request carried to an end that nobody knows', 0, (row) => standsWith(row, 'unknown')],
     ['a request carries', 0, (row) => carried(row, null)],
     ['a request that never left was planned for', 1, (row) => planned(row, null)],
     ['a request that left was given up over', 0, (row) => planned(row, sql`clock_timestamp()`)],
@@ -105,20 +109,29 @@ describe('a row that writes what another one writes', () => {
 })
 
 /** What stands with a row whose request was removed since. */
-async function unknownSince(rowId: number): Promise<void> {
-  await sql`update acceptance set outcome = 'unknown' where ${ofRow(rowId)}`.execute(night.ferry.ledger.db)
+async function standsWith(rowId: number, outcome: 'rejected' | 'unknown', code: string | null = null): Promise<void> {
+  await sql`
+    update acceptance set outcome = ${outcome}, outcome_code = ${code} where ${ofRow(rowId)}`.execute(
+    night.ferry.ledger.db,
+  )
 }
 
 /** A request that carried the row, and what it came to; null: nothing yet. */
-async function carried(rowId: number, outcome: 'rejected' | 'unknown' | null): Promise<void> {
+async function carried(
+  rowId: number,
+  outcome: 'rejected' | 'unknown' | null,
+  { code = null, repeats = 0 }: { code?: string | null; repeats?: number } = {},
+): Promise<void> {
   await sql`
     with request as (
-      insert into submission (run_id, kind, partition, state, row_count, rest_outcome)
-      select max(run_id), 'framework_answers', '', ${outcome === null ? 'accepted' : 'settled'}, 1, ${outcome} from run
+      insert into submission (run_id, kind, partition, state, row_count, rest_outcome, rest_code, repeats)
+      select max(run_id), 'framework_answers', '', ${outcome === null ? 'accepted' : 'settled'}, 1, ${outcome}, ${code},
+             ${repeats} from run
       returning submission_id
     ),
     told as (
-      update acceptance set outcome = ${outcome}, outcome_submission = case when ${outcome}::text is not null then submission_id end
+      update acceptance set outcome = ${outcome}, outcome_code = ${code},
+        outcome_submission = case when ${outcome}::text is not null then submission_id end
       from request where ${ofRow(rowId)}
     ),
     held as (

@@ -69,3 +69,24 @@ it('the plan tells rows that go out again because one that was rejected with the
     'rejected with a row that has changed',
   ])
 })
+
+it.each([
+  ['row_reverted', 'changed back to what may have been overwritten'],
+  ['row_returned', 'there again after it was gone'],
+  ['mapping_moved', 'its hotel is another company now'],
+  ['sent_again', 'retried'],
+])('the plan tells a row whose acceptance was forgotten as %s from a new one: %s', async (code, why) => {
+  const named = (partner_id: string) => ({ partner_id, content: { name: partner_id } })
+  await ledger.landChecked('properties', ['H-1', 'H-2'].map(named))
+  await sql`
+    update acceptance set outcome_code = ${code}, outcome_at = now() where partner_id = 'H-1'`.execute(ledger.db)
+  const runId = await ledger.startRun()
+  await ledger.plan(runId, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })
+  const streams = await ledger.inTransaction(async (trx) => {
+    await rememberRejected(trx)
+    const [request] = await plannedRequests(trx, runId)
+    await sql`drop table planned_rejected`.execute(trx)
+    return request?.streams
+  })
+  expect(streams).toEqual([why, 'new'].toSorted().map((each) => ({ stream: 'properties', why: each, rows: 1 })))
+})

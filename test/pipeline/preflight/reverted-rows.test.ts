@@ -97,7 +97,9 @@ it.each<[string, () => Promise<unknown>]>([
 
 it.each<[string, () => Promise<unknown>]>([
   ['is in flight', () => hold('two')],
-  ['was sent to an end that nobody knows', () => unknown('two')],
+  ['was sent to an end that nobody knows', () => ends('two', 'unknown')],
+  ['failed alone', () => ends('two', 'rejected', { code: 'task_error_alone' })],
+  ['was rejected at the second go', () => ends('two', 'rejected', { repeats: 1 })],
 ])(
   'a row that becomes what was accepted again is sent again where another one that writes it %s',
   async (_, change) => {
@@ -110,11 +112,15 @@ it.each<[string, () => Promise<unknown>]>([
   },
 )
 
-it('a row that becomes what was accepted again stays accepted where nothing was written since', async () => {
+it.each<[string, () => Promise<unknown>]>([
+  ['nothing was written since', () => Promise.resolve()],
+  ['all that was sent since is shown to have been rejected', () => ends('two', 'rejected', { code: 'OutOfRange' })],
+])('a row that becomes what was accepted again stays accepted where %s', async (_, change) => {
   await table.mapTogether('H-1', 'H-2')
   await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
   await table.accept('one', 'two')
   await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+  await change()
   await ferry.ledger.land('calculator_inputs', [row('two', inputs('5'), 'H-2')])
   expect(await revert('calculator_inputs', inputs('5'))).toBe(false)
   expect(await table.judge()).toEqual({ judged: 0, invalid: 0, contradicting: 0 })
@@ -188,8 +194,19 @@ async function hold(rowKey: string): Promise<void> {
     select submission_id, row_id, desired_hash from held, source_row where row_key = ${rowKey}`.execute(db())
 }
 
-async function unknown(rowKey: string): Promise<void> {
+/** What the last request brought of a row: accepted of it is nothing any more where it may have been taken. */
+async function ends(
+  rowKey: string,
+  outcome: 'rejected' | 'unknown',
+  { code = null, repeats = 0 }: { code?: string | null; repeats?: number } = {},
+): Promise<void> {
   await sql`
-    update acceptance set accepted_hash = null, outcome = 'unknown', outcome_at = clock_timestamp()
-    where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(db())
+    with request as (
+      update submission set repeats = ${repeats}
+      where submission_id = (select max(submission_id) from submission) returning submission_id
+    )
+    update acceptance
+    set accepted_hash = case when ${code}::text = 'OutOfRange' then accepted_hash end, outcome = ${outcome},
+        outcome_code = ${code}, outcome_submission = submission_id, outcome_at = clock_timestamp()
+    from request where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(db())
 }

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { isDoubtfulRejection } from '../../../db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { gather, thing } from '../../preflight/gather-rows.ts'
@@ -7,7 +8,8 @@ import { gather, thing } from '../../preflight/gather-rows.ts'
  * Looks after rows that have become again what was accepted of them: not pending, they are not compared with others. If
  * another row may have overwritten one while it said something else, its acceptance is forgotten: it is pending, and
  * preflight judges it. That is a row that writes the same thing, of its hotel or of another hotel of the company, and
- * was accepted since, is in flight, or went to an end that nobody knows. Rows that wait to write it are judged again.
+ * was accepted since, is in flight, went to an end that nobody knows, or was rejected and may have been taken. Rows
+ * that wait to write it are judged again.
  *
  * @param rows a query for the numbers of the rows, as `row_id`; the ledger must have their content.
  * @param since when the row, called `row`, ceased to say what was accepted. Null: when it was accepted.
@@ -36,6 +38,13 @@ export const ceasedAt = sql<Date | null>`(
   select max(change.changed_at) from ${sql.id(schemaName, 'row_change')} change
   where change.row_id = row.row_id and change.hash_before = took.accepted_hash)`
 
+/** Whether the last outcome of a rival leaves open that it was written. The copies of a plan lack older requests. */
+const mayBeWritten = sql<boolean>`(rival.outcome = 'unknown' or rival.outcome = 'rejected' and ${isDoubtfulRejection(
+  sql`rival.outcome_code`,
+  sql`(
+    select repeats from ${sql.id(schemaName, 'submission')} sent where sent.submission_id = rival.outcome_submission)`,
+)})`
+
 async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table namesake on commit drop as
@@ -63,7 +72,7 @@ async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
     with met as materialized (
       select meeting.row_id, since, rival_id, rival.held_by is not null as flies,
              rival.pending and rival.gone_at is null and rival.checked_hash is not null as waits,
-             greatest(rival.accepted_at, case when rival.outcome = 'unknown' then rival.outcome_at end) as written_at
+             greatest(rival.accepted_at, case when ${mayBeWritten} then rival.outcome_at end) as written_at
       from meeting join ledger rival on rival.row_id = rival_id
     ),
     doubted as (

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
-import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
+import { aloneCode, type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
   insertPart,
@@ -82,7 +82,8 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
   if (settled === null) return
   deps.logger.warn(
     { run_id, submission_id: id, correlation_id: submission.correlation_id, ...settled },
-    settled.verdict === 'split' ? 'submission_split' : 'submission_failed_whole',
+    // A run that has ended, or is held, plans no halves of what it ought to split.
+    settled.parts.length > 0 ? 'submission_split' : 'submission_failed_whole',
   )
 }
 
@@ -218,7 +219,7 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
   if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
   switch (verdict) {
     case 'alone':
-      return { outcome: 'rejected', code: 'task_error_alone', reason: `${said} (it was sent alone)`, mayBeTaken: true }
+      return { outcome: 'rejected', code: aloneCode, reason: `${said} (it was sent alone)` }
     case 'split':
       return { outcome: 'unknown', code: 'task_error', reason: said }
     case 'not_the_rows':

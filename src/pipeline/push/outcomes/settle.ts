@@ -76,7 +76,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       async (trx) => {
         const { rest, elsewhere } = await outcomesFromResultFile(trx, submissionId, { mapping })
         await mapAgain(deps, trx, submission, elsewhere)
-        // What an error row says beside the file counts as well: of the two, the rejection.
+        // What an error row says beside the file counts as well: of the two, the rejection, which may have been taken.
         await fromErrors(deps, trx, submission, task, rest)
         if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
         await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()

@@ -48,6 +48,7 @@ describe('a request that is split while its run ends', () => {
   it('a request that is split while another run takes over leaves no halves behind', async () => {
     await using server = await service({ [post]: [json({ correlationId })], [path]: [bare] })
     await using deps = ferry.deps(server.url)
+    const warned = vi.spyOn(deps.logger, 'warn')
     const id = await sent(deps)
     const [isSplit, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow: Deps = {
@@ -73,6 +74,7 @@ describe('a request that is split while its run ends', () => {
     mayEnd.resolve()
     await settling
     const run = await takingOver
+    expect(warned.mock.calls).toEqual([[expect.objectContaining({ verdict: 'split' }), 'submission_split']])
     expect(await planned(deps)).toEqual([run])
     expect(await ferry.ledger.row('properties', 'H-000')).toMatchObject({ outcome: 'unknown' })
   })
@@ -84,9 +86,11 @@ describe('a request that is split while its run ends', () => {
     }
     await using server = await service({ [post]: [json({ correlationId })], [path]: [endsRun] })
     await using deps = ferry.deps(server.url)
+    const warned = vi.spyOn(deps.logger, 'warn')
     const id = await sent(deps)
     await lookAtSubmission(deps, id)
     expect((await ferry.submission(id)).state).toBe('settled')
+    expect(warned.mock.calls).toEqual([[expect.objectContaining({ parts: [] }), 'submission_failed_whole']])
     expect(await unfinished()).toEqual([])
     expect(await ferry.ledger.row('properties', 'H-000')).toMatchObject({ outcome: 'unknown', held_by: null })
     const run = await nextRun()
