@@ -52,8 +52,8 @@ function inTurn(snapshot: PartnerSnapshot, turns: Turns, stopped: AbortSignal, r
       begun.resolve()
       await over.promise
     })
-    await begun.promise
     try {
+      await unlessStopped(stopped, () => begun.promise)
       yield* untilStopped(rows(), stopped)
       read()
     } finally {
@@ -85,20 +85,11 @@ async function* untilStopped<Rows>(
   rows: AsyncIterable<Rows>,
   stopped: AbortSignal,
 ): AsyncGenerator<Rows, void, undefined> {
-  stopped.throwIfAborted()
-  const stop = Promise.withResolvers<never>()
-  stop.promise.catch(() => {})
-  stopped.addEventListener('abort', () => {
-    stop.reject(stopped.reason)
-  })
   const iterator = rows[Symbol.asyncIterator]()
   let ended = false
   try {
     for (;;) {
-      const coming = iterator.next()
-      // Nobody awaits it where the reading is given up.
-      coming.catch(() => {})
-      const { done = false, value } = await Promise.race([coming, stop.promise])
+      const { done = false, value } = await unlessStopped(stopped, () => iterator.next())
       ended = done
       if (done) return
       yield value as Rows
@@ -109,4 +100,23 @@ async function* untilStopped<Rows>(
     // It would wait for the rows that are on their way.
     if (!stopped.aborted) await closed
   }
+}
+
+/**
+ * What comes, or the signal's reason as soon as it is aborted. Each wait listens for itself: a promise that stood for
+ * the signal all along would keep what came of every wait.
+ */
+async function unlessStopped<T>(stopped: AbortSignal, work: () => Promise<T>): Promise<T> {
+  stopped.throwIfAborted()
+  return await new Promise<T>((resolve, reject) => {
+    const stop = () => {
+      reject(stopped.reason as Error)
+    }
+    stopped.addEventListener('abort', stop, { once: true })
+    work()
+      .then(resolve, reject)
+      .finally(() => {
+        stopped.removeEventListener('abort', stop)
+      })
+  })
 }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import type { PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { landReadingAhead } from '../../../src/pipeline/delta/read-ahead.ts'
@@ -148,4 +150,25 @@ it('a stream that fails while it is read leaves the turn to nobody, and the erro
   })
   await expect(all).rejects.toThrow('first cannot be read')
   expect(told).toEqual(['reading'])
+})
+
+it('rows that were handed on are not kept while their stream is read', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const kept: WeakRef<object>[] = []
+  async function* delta(): AsyncGenerator<(string | null)[][]> {
+    for (let row = 0; row < 20; row++) {
+      const batch = [[String(row)]]
+      kept.push(new WeakRef(batch))
+      yield batch
+    }
+  }
+  await landReadingAhead({ delta } as unknown as PartnerSnapshot, ['one'], true, async (_, own) => {
+    for await (const [row] of own.delta(query)) {
+      if (row?.[0] !== '19') continue
+      await untilNothingGoesOn()
+      collect()
+      expect(kept.slice(0, 10).filter((batch) => batch.deref() !== undefined)).toHaveLength(0)
+    }
+  })
 })
