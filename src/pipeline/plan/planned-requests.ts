@@ -62,7 +62,7 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
                   when row.outcome_code = 'row_reverted' then 'changed back to what may have been overwritten'
                   when row.outcome_code = 'row_returned' then 'there again after it was gone'
                   when row.outcome_code = 'mapping_moved' then 'its hotel is another company now'
-                  when row.outcome_code = 'sent_again' then 'retried'
+                  when row.outcome_code in ('sent_again', 'tried_again') then 'retried'
                   else 'new' end as why
       from submission
       join submission_row using (submission_id)

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { isSentAgain } from '../../db/ledger/rows-again.ts'
 import { isDoubtfulRejection } from '../../db/ledger/settle-outcomes.ts'
+import { schemaName } from '../../db/schema-standing.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
@@ -271,7 +272,10 @@ const wroteNothing = (basis: number) => sql<boolean>`(
   other.pending and other.held_by is null and other.outcome is distinct from 'unknown'
     and not coalesce(other.outcome = 'rejected' and ${isDoubtfulRejection(
       sql`other.outcome_code`,
-      sql`(select repeats from submission where submission.submission_id = other.outcome_submission)`,
+      // The copies of a plan lack requests that have ended.
+      sql`(
+        select repeats from ${sql.id(schemaName, 'submission')} sent
+        where sent.submission_id = other.outcome_submission)`,
     )}, false)
     and not ${isSentAgain(sql`other`)}
     and (not one_sided or (not other.unjudged and other.invalid_reason is not null

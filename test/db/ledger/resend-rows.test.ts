@@ -63,8 +63,20 @@ it('a resend tries again what was rejected of the rows that require a row which 
   expect(await rejected()).toEqual(['framework_answers H-2', 'omissions H-1', 'omissions H-2'])
   expect(await ledger.row('framework_answers', 'framework_answers H-1')).toMatchObject({
     outcome: null,
-    outcome_code: 'sent_again',
+    outcome_code: 'tried_again',
     outcome_reason: 'what it requires of properties is sent again, so it is tried again',
+  })
+})
+
+it('a resend lets it be known of a row that it tries again that the service may hold it', async () => {
+  await rejectedDependents()
+  await sql`update acceptance set outcome = 'rejected', outcome_code = 'task_error_alone'
+    where refused_hash is not null`.execute(ledger.db)
+  await resend({ partnerId: 'H-1' })
+  expect(await ledger.row('framework_answers', 'framework_answers H-1')).toMatchObject({
+    outcome: 'rejected',
+    outcome_code: 'task_error_alone',
+    refused_hash: null,
   })
 })
 

@@ -75,6 +75,7 @@ it.each([
   ['row_returned', 'there again after it was gone'],
   ['mapping_moved', 'its hotel is another company now'],
   ['sent_again', 'retried'],
+  ['tried_again', 'retried'],
 ])('the plan tells a row whose acceptance was forgotten as %s from a new one: %s', async (code, why) => {
   const named = (partner_id: string) => ({ partner_id, content: { name: partner_id } })
   await ledger.landChecked('properties', ['H-1', 'H-2'].map(named))
