@@ -23,13 +23,19 @@ const reference: Step = {
   },
 }
 
-const push: Step = {
-  name: 'push',
-  run: async (deps, run) => {
-    await noteUnknownTasks(deps, run)
-    return until(await planWave(deps, run))
+/** The way of rows to the service. */
+const wayOut: Job['steps'] = [
+  reference,
+  { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
+  { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
+  {
+    name: 'push',
+    run: async (deps, run) => {
+      await noteUnknownTasks(deps, run)
+      return until(await planWave(deps, run))
+    },
   },
-}
+]
 
 /**
  * Every night: learn what the service knows, read what changed at the partner, refuse what cannot be right, send the
@@ -39,10 +45,7 @@ const push: Step = {
 export const nightlySync: Job = {
   name: 'nightly-sync',
   steps: [
-    reference,
-    { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
-    { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
-    push,
+    ...wayOut,
     { name: 'pull', run: async (deps, run) => until(await planSearches(deps, run)) },
     { name: 'reconcile', run: (deps, run) => once(completeSearches(deps, run)) },
     { name: 'compare', run: (deps, run) => once(compareWithService(deps, run)) },
@@ -84,16 +87,7 @@ const report: Step = { name: 'report', run: (deps, run) => once(finishWithReport
 
 const refreshReference: Job = { name: 'refresh-reference', steps: [reference, report] }
 
-const pushJob: Job = {
-  name: 'push',
-  steps: [
-    reference,
-    { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
-    { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
-    push,
-    report,
-  ],
-}
+const push: Job = { name: 'push', steps: [...wayOut, report] }
 
 const pullCalculators: Job = {
   name: 'pull-calculators',
@@ -120,7 +114,7 @@ const searchPrefix = 'search:'
 /** Every job there is: those that always are, and one for each search of `pull.searches`. */
 export function jobsOf(config: Config): Job[] {
   const searches = config.pull.searches.map(({ name }) => searchJob(name))
-  return [nightlySync, refreshReference, pushJob, pullCalculators, ...searches, housekeeping]
+  return [nightlySync, refreshReference, push, pullCalculators, ...searches, housekeeping]
 }
 
 type Schedule = Config['jobs']['nightly-sync']

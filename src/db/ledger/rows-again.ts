@@ -4,7 +4,7 @@ import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
 import { isAmongPending, isSince, passes, type Requires, type RowFilter } from './row-state.ts'
-import { isDoubtfulRejection } from './settle-outcomes.ts'
+import { isRejectedInDoubt } from './settle-outcomes.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
@@ -169,11 +169,8 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
   ${row}.pending and ${row}.accepted_hash is null and ${row}.accepted_at is not null
     and ${row}.outcome_code is not distinct from 'sent_again' and ${row}.changed_at < ${row}.outcome_at)`
 
-/** Whether a row was rejected and may have been taken all the same: then that stays known of it. */
-const mayHaveWritten = sql<boolean>`(outcome = 'rejected' and ${isDoubtfulRejection(
-  sql`outcome_code`,
-  sql`(select repeats from submission where submission_id = outcome_submission)`,
-)})`
+/** What may have been taken of a row that is tried again stays known of it. */
+const isInDoubt = isRejectedInDoubt(sql`acceptance`)
 
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
@@ -216,11 +213,11 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
     tried as (
       update acceptance
       set refused_hash = null,
-          outcome = case when ${mayHaveWritten} then outcome end,
-          outcome_code = case when ${mayHaveWritten} then outcome_code else 'tried_again' end,
-          outcome_reason = case when ${mayHaveWritten} then outcome_reason
+          outcome = case when ${isInDoubt} then outcome end,
+          outcome_code = case when ${isInDoubt} then outcome_code else 'tried_again' end,
+          outcome_reason = case when ${isInDoubt} then outcome_reason
             else format('what it requires of %s is sent again, so it is tried again', required.stream) end,
-          outcome_at = case when ${mayHaveWritten} then outcome_at else clock_timestamp() end
+          outcome_at = case when ${isInDoubt} then outcome_at else clock_timestamp() end
       from required
       join jsonb_to_recordset(${JSON.stringify(requiredBy(requires))}::jsonb) as follows(required text, stream text)
         on follows.required = required.stream

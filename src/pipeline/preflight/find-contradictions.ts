@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { isSentAgain } from '../../db/ledger/rows-again.ts'
-import { isDoubtfulRejection } from '../../db/ledger/settle-outcomes.ts'
-import { schemaName } from '../../db/schema-standing.ts'
+import { isRejectedInDoubt } from '../../db/ledger/settle-outcomes.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
@@ -270,13 +269,7 @@ async function noteAlike(trx: Transaction<Schema>): Promise<void> {
  */
 const wroteNothing = (basis: number) => sql<boolean>`(
   other.pending and other.held_by is null and other.outcome is distinct from 'unknown'
-    and not coalesce(other.outcome = 'rejected' and ${isDoubtfulRejection(
-      sql`other.outcome_code`,
-      // The copies of a plan lack requests that have ended.
-      sql`(
-        select repeats from ${sql.id(schemaName, 'submission')} sent
-        where sent.submission_id = other.outcome_submission)`,
-    )}, false)
+    and not ${isRejectedInDoubt(sql`other`)}
     and not ${isSentAgain(sql`other`)}
     and (not one_sided or (not other.unjudged and other.invalid_reason is not null
       and other.judged_by in (${basis}, ${notCompared(basis)}))))`

@@ -1,5 +1,6 @@
+import type { Required } from '../../config/require-settings.ts'
+import type { Config } from '../../config/schema.ts'
 import { type Download, openDownload } from '../../exchange/download.ts'
-import type { Deps } from '../deps.ts'
 
 /** Bounds on one page. Each keeps memory independent of what the service, or somebody in its place, sends. */
 export type PageLimits = {
@@ -39,7 +40,11 @@ export class PageFormatError extends Error {
 const minBytesPerSecond = 256
 
 /** Opens a page or result file of the service with the limits of the configuration; `signal` breaks it off. */
-export function openResult({ config, required }: Deps, url: string, signal?: AbortSignal): Promise<Download> {
+export function openResult(
+  { config, required }: { config: Pick<Config, 'exchange' | 'pull'>; required: Pick<Required, 'baseUrl' | 'apiKey'> },
+  url: string,
+  signal?: AbortSignal,
+): Promise<Download> {
   const { exchange, pull } = config
   return openDownload({
     url,

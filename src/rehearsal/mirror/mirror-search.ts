@@ -2,9 +2,9 @@ import { createReadStream } from 'node:fs'
 import type { Config } from '../../config/schema.ts'
 import type { ExchangeClient } from '../../exchange/client.ts'
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
-import { openDownload } from '../../exchange/download.ts'
 import { DownloadFailed, HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
+import { openResult } from '../../pipeline/reading/page-limits.ts'
 import { readLists } from '../../pipeline/reading/read-page.ts'
 import { pollInMs } from '../../pipeline/when-to-look.ts'
 import { keepPage } from './mirror-parts.ts'
@@ -12,8 +12,6 @@ import { keepPage } from './mirror-parts.ts'
 /** Attempts at a search and at one page, and the wait after the first that failed; it doubles. */
 const attempts = 4
 const firstWaitMs = 500
-/** Bytes a second below which a download counts as stalled, as for a run. */
-const minBytesPerSecond = 256
 
 type Wanted<K> = {
   search: MirrorSearch
@@ -104,23 +102,11 @@ async function fetchPage<K>(
   task: Task,
   page: number,
 ): Promise<string> {
-  const { exchange, pull } = deps.config
   let url = task.pageUrls[page] ?? ''
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const { body } = await openDownload({
-        url,
-        baseUrl: deps.baseUrl,
-        apiKey: deps.apiKey,
-        allowedHosts: pull.allowedHosts,
-        maxBytes: pull.maxPageBytes,
-        maxInflatedBytes: pull.maxInflatedBytes,
-        minBytesPerSecond,
-        connectTimeoutMs: exchange.connectTimeoutMs,
-        headersTimeoutMs: exchange.headersTimeoutMs,
-        bodyTimeoutMs: exchange.bodyTimeoutMs,
-        signal: deps.signal,
-      })
+      const { baseUrl, apiKey } = deps
+      const { body } = await openResult({ config: deps.config, required: { baseUrl, apiKey } }, url, deps.signal)
       return await keepPage(folder, body)
     } catch (error) {
       if (!(error instanceof DownloadFailed)) throw error

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { isDoubtfulRejection } from '../../../db/ledger/settle-outcomes.ts'
+import { isRejectedInDoubt } from '../../../db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { gather, thing } from '../../preflight/gather-rows.ts'
@@ -38,12 +38,8 @@ export const ceasedAt = sql<Date | null>`(
   select max(change.changed_at) from ${sql.id(schemaName, 'row_change')} change
   where change.row_id = row.row_id and change.hash_before = took.accepted_hash)`
 
-/** Whether the last outcome of a rival leaves open that it was written. The copies of a plan lack older requests. */
-const mayBeWritten = sql<boolean>`(rival.outcome = 'unknown' or rival.outcome = 'rejected' and ${isDoubtfulRejection(
-  sql`rival.outcome_code`,
-  sql`(
-    select repeats from ${sql.id(schemaName, 'submission')} sent where sent.submission_id = rival.outcome_submission)`,
-)})`
+/** Whether the last outcome of a rival leaves open that it was written. */
+const mayBeWritten = sql<boolean>`(rival.outcome = 'unknown' or ${isRejectedInDoubt(sql`rival`)})`
 
 async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
   await sql`
