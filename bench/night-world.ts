@@ -82,6 +82,7 @@ export async function openNightWorld(opened: Opened, hotels: number, capture: Ca
   const ownUrl = ownServer.cluster.url(databases.own)
   await migrateToLatest(ownUrl)
   const own = await openClient(opened, ownUrl)
+  await workBefore(own, hotels)
   await own.query('create extension pg_stat_statements schema public')
   const rows = join(folder, 'rows')
   await mkdir(rows)
@@ -108,6 +109,23 @@ export async function openNightWorld(opened: Opened, hotels: number, capture: Ca
       service: { programs: [service.pid], servers: [sandboxServer.pid] },
     },
   }
+}
+
+/** About what a first night writes for a hotel, with its log; at most what the server lets its log grow to. Bytes. */
+const writtenPerHotel = 100_000
+const writtenAtMost = 1.5 * 2 ** 30
+
+/**
+ * A server that was made just now has to make the files of its log, and to touch its memory for the first time, while
+ * the first rows come. The bare copies find both done, as a night does on a server that has worked before.
+ */
+async function workBefore(own: pg.Client, hotels: number): Promise<void> {
+  const rows = Math.ceil(Math.min(hotels * writtenPerHotel, writtenAtMost) / 1000)
+  await own.query(
+    `create table public.work as select row, repeat(md5(row::text), 30) as text from generate_series(1, ${rows}) as row`,
+  )
+  await own.query('drop table public.work')
+  await own.query('checkpoint')
 }
 
 /**

@@ -210,7 +210,7 @@ export function askWhichAreUnchanged(
 
 type Writing = {
   direct: DirectCompanies
-  listingKey: number
+  listingKey: Promise<number>
   names: { variables: NameIndex; properties: NameIndex }
   stager: ReturnType<typeof createPageStager>
   decoded: (company: ReadCompany) => DecodedCompany
@@ -242,12 +242,15 @@ async function writeNew(
       for (const { variableId } of content?.values ?? []) names.variables.numberOf(variableId)
     }
   }
-  await names.variables.resolve()
-  await names.properties.resolve()
-  await direct.reserve(fresh.length, calculators)
+  const [key] = await Promise.all([
+    listingKey,
+    names.variables.resolve(),
+    names.properties.resolve(),
+    direct.reserve(fresh.length, calculators),
+  ])
   for (const [index, { plain, company, content }] of fresh.entries()) {
     if (index % companiesPerTurn === companiesPerTurn - 1) await turn()
-    if (plain !== undefined) direct.addPlain(plain, tape, { content, listingKey })
-    else if (company !== undefined) direct.add(company, { content, listingKey })
+    if (plain !== undefined) direct.addPlain(plain, tape, { content, listingKey: key })
+    else if (company !== undefined) direct.add(company, { content, listingKey: key })
   }
 }

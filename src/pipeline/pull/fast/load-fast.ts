@@ -53,7 +53,7 @@ type Destinations = {
   staging: StagingWriter
   direct: DirectCompanies
   unchanged: UnchangedCompanies
-  listingKey: number
+  listingKey: Promise<number>
 }
 
 /**
@@ -77,7 +77,9 @@ export async function loadFast(
   }
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
   const unchanged = new UnchangedCompanies(trx, merge.submissionId, turns)
-  const listingKey = await nextListingKey(aside)
+  // Not waited for yet: the page comes meanwhile.
+  const listingKey = nextListingKey(aside)
+  listingKey.catch(() => {})
   const to: Destinations = { names, staging, direct, unchanged, listingKey }
   const batches = new CompanyBatches(load, to, stager)
 
@@ -120,6 +122,7 @@ class CompanyBatches {
   #passedBytes = 0
   #asked: AskedBatch | null = null
   #read: ReadBatch | null = null
+  #begun = false
 
   constructor(load: FastLoad, to: Destinations, stager: ReturnType<typeof createPageStager>) {
     const { aside, contract, limits } = load
@@ -146,23 +149,31 @@ class CompanyBatches {
     return companies >= this.#enough.companies || bytes >= this.#enough.bytes
   }
 
-  /** Sends the companies gathered one stage on. */
+  /** Sends the companies gathered on. The first go through all stages at once: until they have, nobody is at work. */
   async step(): Promise<void> {
+    if (this.#begun) await this.#next()
+    else await this.end()
+    this.#begun = true
+  }
+
+  /** Sends what is left through all stages. */
+  async end(): Promise<void> {
+    for (let stage = 0; stage < 3; stage++) await this.#next()
+  }
+
+  async #next(): Promise<void> {
     const { aside, hashOf } = this.#load
     const [elements, asked, read] = [this.#gathered, this.#asked, this.#read]
     this.#gathered = []
     this.#bytes = 0
     this.#passedBytes = 0
-    this.#enough.companies = Math.min(this.#enough.companies * 2, batchCompanies.most)
-    this.#enough.bytes = Math.min(this.#enough.bytes * 2, batchBytes.most)
+    if (elements.length > 0) {
+      this.#enough.companies = Math.min(this.#enough.companies * 2, batchCompanies.most)
+      this.#enough.bytes = Math.min(this.#enough.bytes * 2, batchBytes.most)
+    }
     this.#asked = elements.length === 0 ? null : askWhichAreUnchanged(aside, hashOf, elements)
     this.#read = asked === null ? null : await this.#reading.read(asked)
     if (read !== null) await writeCompanies(read, this.#writing)
-  }
-
-  /** Sends what is left through all stages. */
-  async end(): Promise<void> {
-    for (let stage = 0; stage < 3; stage++) await this.step()
   }
 }
 
@@ -178,11 +189,11 @@ async function finishPage(
   const merged = await mergePage(trx, {
     ...merge,
     companiesStaged,
-    listingKey,
+    listingKey: await listingKey,
     unchangedKeys: [...unchanged.byListing.values()].flat(),
   })
   if (companiesStaged && !(await checkShownOnce(trx))) throw new NeedsCare('company_on_many_pages')
-  if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
+  if (merged.companies + direct.counts.companies > 0) await keepListing(trx, await listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')
   await markWholeSeen(trx, merge.submissionId, direct.companyKeys)
