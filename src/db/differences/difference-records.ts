@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
+import { isSince } from '../ledger/row-state.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type {
   DifferenceKind,
@@ -11,7 +12,7 @@ import type {
 
 /**
  * Makes the differences those that were judged, and counts. What stands as it was found before is not written; what was
- * found of a company that could not be compared this time stays.
+ * found of a company that could not be compared this time, or of an input that was not judged, stays.
  */
 export async function storeDifferences(trx: Transaction<Schema>, runId: number, submissionId: number): Promise<void> {
   await sql`
@@ -42,11 +43,13 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     join compared_company c using (company)
     join calculator_variable v using (variable_key)
     where f.ours`.execute(trx)
-  await sql`analyze found_difference`.execute(trx)
+  await stageUnjudged(trx)
+  await sql`analyze found_difference, unjudged_difference`.execute(trx)
   await sql`
     delete from input_difference d
     where not exists (select from left_out_company out where out.company_id = d.company_id)
-      and not exists (select from found_difference f where ${sameThing})`.execute(trx)
+      and not exists (select from found_difference f where ${sameThing})
+      and not exists (select from unjudged_difference f where ${sameThing})`.execute(trx)
   await sql`
     update input_difference d
     set kind = f.kind, row_id = f.row_id, sent = f.sent, stored = f.stored, cause = f.cause,
@@ -64,6 +67,37 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     from found_difference f
     where not exists (select from input_difference d where ${sameThing})`.execute(trx)
   await storeCounts(trx, runId, submissionId)
+}
+
+/** Whether what is accepted of `row` was accepted after `last`, the comparison before. */
+const acceptedSinceLast = isSince(
+  sql`row.accepted_at`,
+  sql`row.outcome_submission`,
+  sql`last.compared_at`,
+  sql`last.submission_id`,
+)
+
+/**
+ * Lays out the differences of which this comparison says nothing: nobody judged what was found of the row, nor what any
+ * other row of its company sent as the same input. A row that was accepted since the comparison before is another case:
+ * what was found of it is over.
+ */
+async function stageUnjudged(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temporary table unjudged_difference on commit drop as
+    select d.company_id, d.period_year as year, d.period_month as month, d.variable_id
+    from input_difference d
+    join compared_company c using (company_id)
+    join judged_input own on own.row_id = d.row_id and own.company = c.company and own.year = d.period_year
+      and own.month = coalesce(d.period_month, 0) and own.field_id = d.variable_id
+    join judged_input latest on latest.company = own.company and latest.year = own.year and latest.month = own.month
+      and latest.field_id = own.field_id and latest.latest = 1
+    join acceptance row on row.row_id = own.row_id
+    left join (
+      select compared_at, submission_id from input_comparison where withheld is null order by run_id desc limit 1
+    ) last on true
+    where own.verdict = 'unjudged' and latest.verdict = 'unjudged'
+      and not ${acceptedSinceLast}`.execute(trx)
 }
 
 /** Of months, 0 stands for none: an equality that a hash join can use. */
