@@ -43,7 +43,7 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     join compared_company c using (company)
     join calculator_variable v using (variable_key)
     where f.ours`.execute(trx)
-  await stageUnjudged(trx)
+  await stageUnjudgedInputs(trx)
   await sql`analyze found_difference, unjudged_difference`.execute(trx)
   await sql`
     delete from input_difference d
@@ -82,7 +82,7 @@ const acceptedSinceLast = isSince(
  * other row of its company sent as the same input. A row that was accepted since the comparison before is another case:
  * what was found of it is over.
  */
-async function stageUnjudged(trx: Transaction<Schema>): Promise<void> {
+async function stageUnjudgedInputs(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temporary table unjudged_difference on commit drop as
     select d.company_id, d.period_year as year, d.period_month as month, d.variable_id
@@ -154,13 +154,14 @@ type FoundDifference = {
   changed_there_at: string | null
 }
 
-/** Makes the temporary table in which findings wait until a comparison is whole. */
+/** Makes the temporary tables in which findings, and rows that were not judged, wait until a comparison is whole. */
 export async function createFindings(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table finding (
       row_id bigint not null, kind text not null, company_id uuid not null, sent text not null, stored text, cause text,
       changed_there_at timestamptz
     ) on commit drop`.execute(trx)
+  await sql`create temp table unjudged_row (row_id bigint not null) on commit drop`.execute(trx)
 }
 
 export async function stageFindings(trx: Transaction<Schema>, findings: readonly FoundDifference[]): Promise<void> {
@@ -172,22 +173,37 @@ export async function stageFindings(trx: Transaction<Schema>, findings: readonly
         changed_there_at timestamptz)`.execute(trx)
 }
 
+/** Notes rows of which the comparison says nothing, so that what was found of them before stays. */
+export async function stageUnjudged(trx: Transaction<Schema>, rowIds: readonly number[]): Promise<void> {
+  if (rowIds.length === 0) return
+  await sql`insert into unjudged_row select unnest(${rowIds}::bigint[])`.execute(trx)
+}
+
 /** Forgets what was staged: the comparison turned out to be none. */
 export async function dropFindings(trx: Transaction<Schema>): Promise<void> {
-  await sql`drop table finding`.execute(trx)
+  await sql`drop table finding, unjudged_row`.execute(trx)
 }
 
 /**
  * Makes the differences of a kind those that were found. One that stands as it was found before keeps its run, and
- * whether it was sent again over it.
+ * whether it was sent again over it. One whose row was not judged stays, unless the row was accepted since the
+ * comparison before.
  * @returns how many are new.
  */
 export async function storeFindings(trx: Transaction<Schema>, comparison: string, runId: number): Promise<number> {
-  await sql`analyze finding`.execute(trx)
+  await sql`analyze finding, unjudged_row`.execute(trx)
   await sql`
     delete from row_difference
-    where comparison = ${comparison} and not exists (select from finding
-      where finding.row_id = row_difference.row_id)`.execute(trx)
+    where comparison = ${comparison}
+      and not exists (select from finding where finding.row_id = row_difference.row_id)
+      and not exists (
+        select from unjudged_row
+        join acceptance row using (row_id)
+        left join (
+          select compared_at, submission_id from row_comparison
+          where kind = ${comparison} and withheld is null order by run_id desc limit 1
+        ) last on true
+        where unjudged_row.row_id = row_difference.row_id and not ${acceptedSinceLast})`.execute(trx)
   await sql`
     insert into row_difference as known
       (row_id, comparison, kind, company_id, sent, stored, cause, changed_there_at, found_by_run)
