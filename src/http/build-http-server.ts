@@ -58,6 +58,11 @@ export function buildHttpServer(
     headersTimeout: headersTimeoutMs,
     connectionsCheckingInterval: slowClientsMs,
   }
+  const sendProblem = (reply: FastifyReply, problem: ProblemBody) =>
+    reply
+      .code(problem.status)
+      .type('application/problem+json')
+      .send(context.conceal(JSON.stringify(problem)))
   const server = fastify({
     bodyLimit: maxBodyBytes,
     forceCloseConnections: true,
@@ -219,8 +224,4 @@ function actorOf(request: FastifyRequest, session: Session | null): Actor {
   }
   const user = by === undefined ? 'HTTP API' : `${by} (HTTP API)`
   return { user: storableText(user), host }
-}
-
-function sendProblem(reply: FastifyReply, problem: ProblemBody): FastifyReply {
-  return reply.code(problem.status).type('application/problem+json').send(JSON.stringify(problem))
 }

@@ -41,6 +41,11 @@ const statusOf: Readonly<Record<string, number>> = {
   exchange_forbidden: 502,
   exchange_not_found: 502,
   exchange_refused: 502,
+  exchange_answer_malformed: 502,
+  partner_unreachable: 502,
+  partner_query_failed: 502,
+  partner_driver_missing: 409,
+  partner_snapshot_off: 409,
 }
 
 /** PostgreSQL ended a statement that took longer than `http.statementTimeoutMs`. */

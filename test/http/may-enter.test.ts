@@ -137,3 +137,14 @@ it.each([
   expect(problem).toMatchObject({ status: 503, code: told })
   expect(problem.detail.includes('/readyz')).toBe(told === 'database_unreachable')
 })
+
+it.each([
+  ['partner_unreachable', 502],
+  ['partner_query_failed', 502],
+  ['partner_driver_missing', 409],
+  ['partner_snapshot_off', 409],
+  ['exchange_answer_malformed', 502],
+])('an error that a verb would have shown is told by its code and words: %s', (code, status) => {
+  const error = Object.assign(new Error('what to do about it'), { code })
+  expect(problemOf(error)).toMatchObject({ status, code, detail: 'what to do about it' })
+})

@@ -13,12 +13,14 @@ beforeEach(async () => {
 })
 afterAll(() => deps[Symbol.asyncDispose]())
 
-async function lastStart(verdict: string): Promise<number> {
+async function measured(name: string): Promise<number> {
   const text = await createMetrics(deps, ferry.ledger.db, '1.0.0').text()
-  const name = `nightferry_run_last_start_timestamp_seconds{job="nightly-sync",verdict="${verdict}"} `
-  const line = text.split('\n').find((one) => one.startsWith(name))
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `))
   return Number(line?.slice(name.length))
 }
+
+const lastStart = (verdict: string) =>
+  measured(`nightferry_run_last_start_timestamp_seconds{job="nightly-sync",verdict="${verdict}"}`)
 
 const startedOf = async (run_id: number) =>
   (await ferry.ledger.db.selectFrom('run').select('started_at').where('run_id', '=', run_id).executeTakeFirstOrThrow())
@@ -39,4 +41,27 @@ it('the newest start of a failed run counts although the guard had stopped it', 
   const failed = await ended('failed', 'exchange_unreachable')
   await ferry.ledger.pool.query('update run set held = true where run_id = $1', [failed])
   expect(await lastStart('failed')).toBeGreaterThan(0)
+})
+
+it('pages that wait are those of runs that are under way: a run that failed amid its pages loads them no more', async () => {
+  const { db, pool } = ferry.ledger
+  const run_id = await ended('failed', 'disk_full')
+  const { submission_id } = await db
+    .insertInto('submission')
+    .values({ run_id, kind: 'calculator_data_search', partition: '', state: 'settled', row_count: 0 })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  const page = { submission_id, url: 'https://pages.example/0', state: 'listed' } as const
+  await db
+    .insertInto('search_page')
+    .values([
+      { ...page, ordinal: 0 },
+      { ...page, ordinal: 1 },
+      { ...page, ordinal: 2, state: 'loaded' },
+    ])
+    .execute()
+  expect(await measured('nightferry_pages_waiting')).toBe(0)
+  await pool.query(`update run set state = 'running', verdict = null, finished_at = null where run_id = $1`, [run_id])
+  expect(await measured('nightferry_pages_waiting')).toBe(2)
+  await pool.query('delete from search_page; delete from submission')
 })

@@ -184,11 +184,12 @@ function sizeWords({ rows, rows_before, verdict, submission_id, request_rows, du
 }
 
 /** When a run will end, in a sentence; null: nobody can tell, and nobody waits for it. Pure. */
-function forecastLine({ run_id, job, ends_at, deadline, late }: RunForecast): string | null {
+export function forecastLine({ run_id, job, ends_at, deadline, late }: RunForecast): string | null {
   const which = `Run ${run_id} of ${job}`
   if (ends_at === null) {
-    return deadline === null
-      ? null
+    if (deadline === null) return null
+    return late
+      ? `${which} had to end by ${moment(deadline)} UTC, and has not; when it will, nobody can tell.`
       : `${which} has to end by ${moment(deadline)} UTC; when it will, nobody can tell yet.`
   }
   const by = deadline === null ? '' : `, and has to by ${moment(deadline)} UTC${late ? ': too late' : ''}`

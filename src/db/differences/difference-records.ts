@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
+import { isSince } from '../ledger/row-state.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type {
   DifferenceKind,
@@ -11,7 +12,7 @@ import type {
 
 /**
  * Makes the differences those that were judged, and counts. What stands as it was found before is not written; what was
- * found of a company that could not be compared this time stays.
+ * found of a company that could not be compared this time, or of an input that was not judged, stays.
  */
 export async function storeDifferences(trx: Transaction<Schema>, runId: number, submissionId: number): Promise<void> {
   await sql`
@@ -42,11 +43,13 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     join compared_company c using (company)
     join calculator_variable v using (variable_key)
     where f.ours`.execute(trx)
-  await sql`analyze found_difference`.execute(trx)
+  await stageUnjudgedInputs(trx)
+  await sql`analyze found_difference, unjudged_difference`.execute(trx)
   await sql`
     delete from input_difference d
     where not exists (select from left_out_company out where out.company_id = d.company_id)
-      and not exists (select from found_difference f where ${sameThing})`.execute(trx)
+      and not exists (select from found_difference f where ${sameThing})
+      and not exists (select from unjudged_difference f where ${sameThing})`.execute(trx)
   await sql`
     update input_difference d
     set kind = f.kind, row_id = f.row_id, sent = f.sent, stored = f.stored, cause = f.cause,
@@ -64,6 +67,37 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     from found_difference f
     where not exists (select from input_difference d where ${sameThing})`.execute(trx)
   await storeCounts(trx, runId, submissionId)
+}
+
+/** Whether what is accepted of `row` was accepted after `last`, the comparison before. */
+const acceptedSinceLast = isSince(
+  sql`row.accepted_at`,
+  sql`row.outcome_submission`,
+  sql`last.compared_at`,
+  sql`last.submission_id`,
+)
+
+/**
+ * Lays out the differences of which this comparison says nothing: nobody judged what was found of the row, nor what any
+ * other row of its company sent as the same input. A row that was accepted since the comparison before is another case:
+ * what was found of it is over.
+ */
+async function stageUnjudgedInputs(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temporary table unjudged_difference on commit drop as
+    select d.company_id, d.period_year as year, d.period_month as month, d.variable_id
+    from input_difference d
+    join compared_company c using (company_id)
+    join judged_input own on own.row_id = d.row_id and own.company = c.company and own.year = d.period_year
+      and own.month = coalesce(d.period_month, 0) and own.field_id = d.variable_id
+    join judged_input latest on latest.company = own.company and latest.year = own.year and latest.month = own.month
+      and latest.field_id = own.field_id and latest.latest = 1
+    join acceptance row on row.row_id = own.row_id
+    left join (
+      select compared_at, submission_id from input_comparison where withheld is null order by run_id desc limit 1
+    ) last on true
+    where own.verdict = 'unjudged' and latest.verdict = 'unjudged'
+      and not ${acceptedSinceLast}`.execute(trx)
 }
 
 /** Of months, 0 stands for none: an equality that a hash join can use. */
@@ -120,13 +154,14 @@ type FoundDifference = {
   changed_there_at: string | null
 }
 
-/** Makes the temporary table in which findings wait until a comparison is whole. */
+/** Makes the temporary tables in which findings, and rows that were not judged, wait until a comparison is whole. */
 export async function createFindings(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table finding (
       row_id bigint not null, kind text not null, company_id uuid not null, sent text not null, stored text, cause text,
       changed_there_at timestamptz
     ) on commit drop`.execute(trx)
+  await sql`create temp table unjudged_row (row_id bigint not null) on commit drop`.execute(trx)
 }
 
 export async function stageFindings(trx: Transaction<Schema>, findings: readonly FoundDifference[]): Promise<void> {
@@ -138,22 +173,37 @@ export async function stageFindings(trx: Transaction<Schema>, findings: readonly
         changed_there_at timestamptz)`.execute(trx)
 }
 
+/** Notes rows of which the comparison says nothing, so that what was found of them before stays. */
+export async function stageUnjudged(trx: Transaction<Schema>, rowIds: readonly number[]): Promise<void> {
+  if (rowIds.length === 0) return
+  await sql`insert into unjudged_row select unnest(${rowIds}::bigint[])`.execute(trx)
+}
+
 /** Forgets what was staged: the comparison turned out to be none. */
 export async function dropFindings(trx: Transaction<Schema>): Promise<void> {
-  await sql`drop table finding`.execute(trx)
+  await sql`drop table finding, unjudged_row`.execute(trx)
 }
 
 /**
  * Makes the differences of a kind those that were found. One that stands as it was found before keeps its run, and
- * whether it was sent again over it.
+ * whether it was sent again over it. One whose row was not judged stays, unless the row was accepted since the
+ * comparison before.
  * @returns how many are new.
  */
 export async function storeFindings(trx: Transaction<Schema>, comparison: string, runId: number): Promise<number> {
-  await sql`analyze finding`.execute(trx)
+  await sql`analyze finding, unjudged_row`.execute(trx)
   await sql`
     delete from row_difference
-    where comparison = ${comparison} and not exists (select from finding
-      where finding.row_id = row_difference.row_id)`.execute(trx)
+    where comparison = ${comparison}
+      and not exists (select from finding where finding.row_id = row_difference.row_id)
+      and not exists (
+        select from unjudged_row
+        join acceptance row using (row_id)
+        left join (
+          select compared_at, submission_id from row_comparison
+          where kind = ${comparison} and withheld is null order by run_id desc limit 1
+        ) last on true
+        where unjudged_row.row_id = row_difference.row_id and not ${acceptedSinceLast})`.execute(trx)
   await sql`
     insert into row_difference as known
       (row_id, comparison, kind, company_id, sent, stored, cause, changed_there_at, found_by_run)

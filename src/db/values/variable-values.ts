@@ -10,7 +10,10 @@ export type VariableQuestion = {
   month: number | null
 }
 
-/** The value of one hotel, and that of the year before where both are numbers. */
+/**
+ * The value of one hotel, and that of the year before where both are numbers: of an output that of the calculator of
+ * the same type, where each year has one.
+ */
 type ExtremeValue = {
   partner_id: string | null
   company_id: string
@@ -71,7 +74,7 @@ const bars = 24
  */
 function chosen({ variableId, direction, year, month }: VariableQuestion) {
   const values = sql`
-    select k.company_key, k.period_year, v.value, numeric_reading(v.value) as number, false as differs
+    select k.company_key, k.type_id, k.period_year, v.value, numeric_reading(v.value) as number, false as differs
     from calculator k
     join calculator_variable n on n.variable_id = ${variableId}
     join calculator_value v on v.company_key = k.company_key and v.calculator_key = k.calculator_key
@@ -80,7 +83,7 @@ function chosen({ variableId, direction, year, month }: VariableQuestion) {
       and k.period_month is not distinct from ${month}`
   if (direction === 'output') return values
   return sql`
-    select company_key, period_year, min(value collate "C") as value,
+    select company_key, null::uuid as type_id, period_year, min(value collate "C") as value,
            case when count(number) = count(*) and min(number) = max(number) then min(number) end as number,
            min(value collate "C") <> max(value collate "C")
              and not (count(number) = count(*) and min(number) = max(number)) as differs
@@ -95,10 +98,11 @@ function extremes(order: 'highest' | 'lowest', limit: number) {
              'partner_id', (select max(partner_id collate "C") from mapping
                where mapping.company_id = company.company_id),
              'company_id', company.company_id, 'company_name', company.name, 'value', extreme.value,
-             'before', (select before::text from hotel where hotel.company_key = extreme.company_key))
+             'before', (select before::text from pair where pair.company_key = extreme.company_key
+               and pair.type_id is not distinct from extreme.type_id))
              order by extreme.number ${direction}, company_key), '[]')
     from (
-      select company_key, value, number from present where number is not null
+      select company_key, type_id, value, number from present where number is not null
       order by number ${direction}, company_key limit ${limit}
     ) extreme join company using (company_key)`
 }
@@ -116,6 +120,13 @@ export async function pictureOf(db: Database, question: VariableQuestion, limit:
       select company_key, sum(number) filter (where period_year = ${question.year}) as here,
              sum(number) filter (where period_year < ${question.year}) as before
       from chosen group by company_key
+    ),
+    -- Of several calculators of one type nobody knows which goes on with which.
+    pair as materialized (
+      select company_key, type_id, min(number) filter (where period_year < ${question.year}) as before
+      from chosen group by company_key, type_id
+      having count(*) filter (where period_year = ${question.year}) = 1
+         and count(*) filter (where period_year < ${question.year}) = 1
     ),
     figures as (
       select count(*) as values, count(distinct company_key) as hotels,

@@ -76,7 +76,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       'Since when the oldest change is not accepted; 0: all are.',
     ),
     requests: gauge('requests_unfinished', 'Requests that are not settled, by kind and state.', ['kind', 'state']),
-    pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet.'),
+    pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet, of runs that are under way.'),
     looks: gauge('queue_looks', 'Looks in the queue, by queue and state.', ['queue', 'state']),
     notifications: gauge('notifications_pending', 'Messages that were not delivered yet.'),
     refused: gauge('service_key_refused', '1 while the service does not accept the API key.'),
@@ -207,7 +207,10 @@ async function measure(db: Database, config: Config): Promise<Measured> {
     select name as queue, state::text as state, count(*) as looks from nightferry_queue.job
     where state < 'completed' and name like 'look-at-%' group by 1, 2`.execute(db)
   const counts = await sql<Counts>`
-    select (select count(*) from search_page where state = 'listed') as pages_waiting,
+    select (
+             select count(*) from search_page join submission using (submission_id) join run using (run_id)
+             where search_page.state = 'listed' and run.state = 'running'
+           ) as pages_waiting,
            (select count(*) from notification where next_at is not null) as notifications_pending,
            (select count(distinct run_id) from guard_plan where state = 'waiting') as runs_held`.execute(db)
   const sent = await sql<Measured['sent'][number]>`

@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { idOf, instantOf, integerOf, monthNumber, objectOf } from '../../exchange/wire-value.ts'
 import { answerType } from '../streams/framework-answers.ts'
-import { answerValue } from '../streams/rules/answer-value.ts'
+import { answerValue, isNumber } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
 import type { Expected, SentRow, Stored, StoredThings, Value } from './compare-company.ts'
@@ -99,13 +99,14 @@ function readAnswer(contract: Contract, answer: unknown): { dataPoint: string; v
 
 /**
  * One text for values that mean the same: numbers by their value, lists in any order; null for a member nobody knows.
+ * A member that is null is not there: only one of them has the answer.
  */
 function canonical({ names: all }: Contract, answer: Record<string, unknown>): string | null {
   const names = all.frameworkAnswers
-  const of = (member: string) => answer[member]
-  if (of(names.number) !== undefined) {
-    const number = Number(of(names.number))
-    return Number.isFinite(number) ? `number ${number}` : null
+  const of = (member: string): unknown => answer[member] ?? null
+  if (of(names.number) !== null) {
+    const number = numberOf(of(names.number))
+    return number === null ? null : `number ${number}`
   }
   if (typeof of(names.text) === 'string') return `text ${String(of(names.text))}`
   if (typeof of(names.boolean) === 'boolean') return `boolean ${String(of(names.boolean))}`
@@ -121,6 +122,12 @@ function canonical({ names: all }: Contract, answer: Record<string, unknown>): s
       .join(' ')}`
   }
   return null
+}
+
+/** A number, also one that is sent as text; anything else null. */
+function numberOf(value: unknown): number | null {
+  const number = typeof value === 'string' && isNumber(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 
 function changedAt({ names }: Contract, element: unknown): Date | null {

@@ -20,13 +20,16 @@ export type Judge = {
  * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it
  * is right for one of them. While one of them is unsettled nothing is said; one that is silent does not count. Of
  * several that are wrong only the one that was accepted last is named, because it wrote last.
+ *
+ * @returns also the rows, `unjudged`, of whose things nothing is said: what was found of them before stays.
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,
   { expected, incomparable }: Judge,
-): { counts: Counts; findings: Finding[] } {
+): { counts: Counts; findings: Finding[]; unjudged: number[] } {
   const counts: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
   const findings: Finding[] = []
+  const unjudged: number[] = []
   const writers = rows.map((row) => ({ row, wanted: expected(row) }))
   const byThing = Map.groupBy(writers, ({ wanted, row }) => wanted?.thing ?? `row ${row.row_id}`)
   for (const [thing, group] of byThing) {
@@ -46,7 +49,10 @@ export function compareCompany(
     const open = group.some(({ row }) => row.standing === 'unsettled')
     const unsure = last?.wanted == null || open || mayBeEqual(last.wanted, there?.values)
     counts.unjudged += unsure ? settled.length : settled.length - 1
-    if (unsure || last?.wanted == null) continue
+    if (unsure || last?.wanted == null) {
+      unjudged.push(...settled.map(({ row }) => row.row_id))
+      continue
+    }
     const absent = there === undefined || there.values.length === 0
     counts[absent ? 'absent' : 'different'] += 1
     findings.push({
@@ -59,7 +65,7 @@ export function compareCompany(
       changed_there_at: there?.changedAt?.toISOString() ?? null,
     })
   }
-  return { counts, findings }
+  return { counts, findings, unjudged }
 
   function mayBeEqual(wanted: Expected, values: readonly Value[] = []): boolean {
     return values.some((value) => incomparable(wanted.value, value))

@@ -7,6 +7,7 @@ import {
   dropFindings,
   noteComparison,
   stageFindings,
+  stageUnjudged,
   storeFindings,
 } from '../../db/differences/difference-records.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
@@ -117,6 +118,10 @@ async function compareAll(
     await stageFindings(
       trx,
       fitting.flatMap(({ findings }) => findings),
+    )
+    await stageUnjudged(
+      trx,
+      fitting.flatMap(({ unjudged }) => unjudged),
     )
   }
   return total

@@ -5,7 +5,13 @@ import type { ReferenceKind } from '../../db/tables/service-tables.ts'
 import { AnswerFormatError } from '../../exchange/errors.ts'
 import type { CustomProperty, FrameworkIndex, Group } from '../../exchange/reference-data.ts'
 import { type Deps, StopRun } from '../deps.ts'
-import { type FetchedDocuments, itemsOf, type ReferenceDocument, referenceDifferences } from './reference-items.ts'
+import {
+  documentKey,
+  type FetchedDocuments,
+  itemsOf,
+  type ReferenceDocument,
+  referenceDifferences,
+} from './reference-items.ts'
 import {
   documentsInForce,
   lockReferenceData,
@@ -131,7 +137,7 @@ function whyNotBelieved(
   minShare: number,
 ): string | null {
   const after = new Map(countsOf(fetched).map(({ key, count }) => [key, count]))
-  const listed = new Set(fetched.filter(isFramework).map(({ id }) => id))
+  const listed = new Set(fetched.filter(isFramework).map(documentKey))
   // Of a framework that is gone as a whole only the number of frameworks speaks.
   const before = countsOf(known).filter(({ framework }) => framework === null || listed.has(framework))
   const missing = before.flatMap(({ key, what, count }) => {
@@ -141,7 +147,7 @@ function whyNotBelieved(
   return missing.length === 0 ? null : missing.join('; ')
 }
 
-/** How many there are of something; `key` is the same in every fetch, `what` is for people. */
+/** How many there are of something; `key` and `framework` are the same in every fetch, `what` is for people. */
 type Count = { key: string; what: string; count: number; framework: string | null }
 
 const wholes = {
@@ -167,7 +173,8 @@ function countsOf(documents: readonly ReferenceDocument[]): Count[] {
       const what = item === 'document' ? wholeOf(document.kind) : parts[item]
       if (what !== null) add(what, what, null)
       if (item === 'data_point') {
-        add(`${what} ${document.id}`, `data points of framework "${name}" (${document.id})`, document.id)
+        const framework = documentKey(document)
+        add(`${what} ${framework}`, `data points of framework "${name}" (${document.id})`, framework)
       }
     }
   }

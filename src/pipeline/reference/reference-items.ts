@@ -12,10 +12,11 @@ type ReferenceItemState = {
   says: string
 }
 
-/** Everything in a document, the document first, by a key that is unique in it. Pure. */
+/** Everything in a document, the document first, by a key that is unique in it, in whatever case the ids are. Pure. */
 export function itemsOf({ kind, id, document }: ReferenceDocument): Map<string, ReferenceItemState> {
   const items = new Map<string, ReferenceItemState>()
-  const add = (state: ReferenceItemState) => items.set(`${state.item} ${state.within ?? ''} ${state.id}`, state)
+  const add = (state: ReferenceItemState) =>
+    items.set(`${state.item} ${state.within ?? ''} ${state.id}`.toLowerCase(), state)
   const whole = (name: string, says: string) => add({ item: 'document', id, name, within: null, says })
   switch (kind) {
     case 'group': {
@@ -59,7 +60,7 @@ function addFramework(
   }
   for (const point of framework.dataPoints) {
     const words = [quoted(called(point.id)), point.valueType, point.reportingPeriodType]
-    const question = point.questionId === null ? '' : `of question ${point.questionId}`
+    const question = point.questionId === null ? '' : `of question ${point.questionId.toLowerCase()}`
     const says = [...words, question].filter(Boolean).join(', ')
     add({ item: 'data_point', id: point.id, name: called(point.id), within: null, says })
     for (const id of point.optionIds) {
@@ -86,7 +87,8 @@ export type FetchedDocuments = Readonly<Record<ReferenceKind, readonly { id: str
 
 /**
  * What a fetch changes, document by document and item by item. Pure. Only what rows are judged by and what people
- * are shown counts: a document may change elsewhere, or list things in another order, without a difference.
+ * are shown counts: a document may change elsewhere, list things in another order, or spell ids in another case,
+ * without a difference.
  */
 export function referenceDifferences(
   before: readonly ReferenceDocument[],
@@ -99,7 +101,12 @@ export function referenceDifferences(
 }
 
 function byKey(documents: readonly ReferenceDocument[]): Map<string, ReferenceDocument> {
-  return new Map(documents.map((document) => [`${document.kind} ${document.id}`, document]))
+  return new Map(documents.map((document) => [documentKey(document), document]))
+}
+
+/** What is the same of one document in every fetch: the service may spell its id in capitals or not. Pure. */
+export function documentKey({ kind, id }: Pick<ReferenceDocument, 'kind' | 'id'>): string {
+  return `${kind} ${id.toLowerCase()}`
 }
 
 /**

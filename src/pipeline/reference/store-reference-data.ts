@@ -2,8 +2,8 @@ import { sql, type Transaction } from 'kysely'
 import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { ReferenceChange, UntakenReference } from '../../db/tables/service-tables.ts'
-import type { FetchedDocuments, ReferenceDocument } from './reference-items.ts'
+import type { ReferenceChange, ReferenceKind, UntakenReference } from '../../db/tables/service-tables.ts'
+import { documentKey, type FetchedDocuments, type ReferenceDocument } from './reference-items.ts'
 
 /**
  * Versions whose changes and documents are kept. At one a week that is half a year; a service that changes daily leaves
@@ -29,9 +29,9 @@ export async function documentsInForce(trx: Transaction<Schema>): Promise<Refere
 /** Documents as they will be read back: each once, with what Postgres cannot keep replaced. */
 export function storableDocuments(fetched: FetchedDocuments): ReferenceDocument[] {
   const documents = Object.entries(fetched).flatMap(([kind, list]) =>
-    list.map((document) => ({ kind, id: document.id, document })),
+    list.map((document) => ({ kind: kind as ReferenceKind, id: document.id, document })),
   )
-  const once = new Map(documents.map((document) => [`${document.kind} ${document.id}`, document]))
+  const once = new Map(documents.map((document) => [documentKey(document), document]))
   return JSON.parse(storableJson([...once.values()])) as ReferenceDocument[]
 }
 
@@ -80,7 +80,7 @@ async function keepPast(trx: Transaction<Schema>, version: number, changes: read
     from reference_data
     where exists (
       select from jsonb_to_recordset(${storableJson(changes)}::jsonb) as change(kind text, document_id text)
-      where change.kind = reference_data.kind and change.document_id = reference_data.id)`.execute(trx)
+      where change.kind = reference_data.kind and lower(change.document_id) = lower(reference_data.id))`.execute(trx)
 }
 
 async function insertChanges(
@@ -106,11 +106,8 @@ async function replaceDocuments(
   version: number,
   fetchedAt: Date,
 ): Promise<void> {
-  const changed = new Set(changes.map(({ kind, document_id }) => `${kind} ${document_id}`))
-  const rows = documents.map((document) => ({
-    ...document,
-    changed: changed.has(`${document.kind} ${document.id}`),
-  }))
+  const changed = new Set(changes.map(({ kind, document_id: id }) => documentKey({ kind, id })))
+  const rows = documents.map((document) => ({ ...document, changed: changed.has(documentKey(document)) }))
   await sql`
     with fetched as (
       select * from jsonb_to_recordset(${storableJson(rows)}::jsonb)
@@ -121,12 +118,15 @@ async function replaceDocuments(
       where not exists (select from fetched where fetched.kind = known.kind and fetched.id = known.id)
     )
     insert into reference_data as known (kind, id, document, fetched_at, changed_at, version)
-    select kind, id, document, ${fetchedAt}, ${fetchedAt}, ${version}::integer from fetched
+    -- A document that only comes in another spelling is of the version that it was of.
+    select kind, id, document, ${fetchedAt}, ${fetchedAt}, coalesce((
+        select max(version) from reference_data before
+        where not changed and before.kind = fetched.kind and lower(before.id) = lower(fetched.id)
+      ), ${version}::integer)
+    from fetched
     on conflict (kind, id) do update
     set document = excluded.document, fetched_at = excluded.fetched_at,
-        changed_at = excluded.changed_at,
-        version = case when (select changed from fetched where fetched.kind = known.kind and fetched.id = known.id)
-                       then excluded.version else known.version end
+        changed_at = excluded.changed_at, version = excluded.version
     where known.document is distinct from excluded.document`.execute(trx)
 }
 

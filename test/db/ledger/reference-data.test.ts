@@ -9,6 +9,7 @@ import {
 import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-items.ts'
 import {
   acceptUntaken,
+  documentsAt,
   storableDocuments,
   untakenReference,
   versionsKept,
@@ -53,6 +54,32 @@ const framework = (dataPoints: string[], change: object = {}) => ({
   raw: {},
   ...change,
 })
+/** Ids that have letters, which those of `ids` do not. */
+const letters = {
+  framework: 'fa000000-0000-4000-8000-000000000001',
+  question: 'fb000000-0000-4000-8000-000000000001',
+  point: 'fc000000-0000-4000-8000-000000000001',
+  option: 'fd000000-0000-4000-8000-000000000001',
+  unit: 'fe000000-0000-4000-8000-000000000001',
+}
+const capitals = (id: string) => id.toUpperCase()
+
+/** A framework with one of each, every id in a spelling. */
+const spelt = (as: (id: string) => string, change: object = {}) => ({
+  ...framework([]),
+  id: as(letters.framework),
+  questionIds: [as(letters.question)],
+  dataPoints: [
+    {
+      ...dataPoint(as(letters.point)),
+      questionId: as(letters.question),
+      optionIds: [as(letters.option)],
+      unitIds: [as(letters.unit)],
+    },
+  ],
+  titles: { [as(letters.question)]: 'Which?', [as(letters.point)]: 'Energy', [as(letters.option)]: 'Solar' },
+  ...change,
+})
 const named = (name: string): { id: string } => ({ name, id: 'a' }) as { id: string }
 const [a, b] = [
   { id: 'a', name: 'A' },
@@ -92,6 +119,30 @@ describe('reference data', () => {
     const again = framework([ids.list, ids.number], { raw: { readAt: 'tonight' } })
     expect(await keep({ framework: [again] }, tuesday)).toEqual({ version: 1, changes: 0 })
     expect(await stored()).toMatchObject([{ document: { raw: { readAt: 'tonight' } }, version: 1 }])
+  })
+
+  it('reference data whose ids come in another spelling are the same, and take it over', async () => {
+    await keep({ framework: [spelt(String)], group: [a] })
+    await keep({ framework: [spelt(String)], group: [a, b] }, tuesday)
+    expect(await keep({ framework: [spelt(capitals)], group: [a, b] })).toEqual({ version: 2, changes: 0 })
+    expect(await stored()).toMatchObject([
+      { kind: 'framework', id: capitals(letters.framework), version: 1 },
+      { kind: 'group' },
+      { kind: 'group' },
+    ])
+    expect(await documentsAt(ledger.db, 1)).toMatchObject([{ kind: 'framework' }, { kind: 'group', id: 'a' }])
+  })
+
+  it('reference data that change, and come in another spelling, are kept as they were', async () => {
+    await keep({ framework: [spelt(String)] })
+    expect(await keep({ framework: [spelt(capitals, { title: 'New' })] }, tuesday)).toEqual({ version: 2, changes: 1 })
+    expect(await documentsAt(ledger.db, 1)).toMatchObject([{ id: letters.framework }])
+    expect(await documentsAt(ledger.db, 2)).toMatchObject([{ id: capitals(letters.framework) }])
+  })
+
+  it('reference data listed in two spellings are stored once, in the last of them', async () => {
+    expect(await keep({ framework: [spelt(String), spelt(capitals)] })).toEqual({ version: 1, changes: 1 })
+    expect(await stored()).toMatchObject([{ id: capitals(letters.framework) }])
   })
 
   it('listed twice are stored once', async () => {
@@ -189,6 +240,18 @@ describe('reference data that shrink', () => {
       { kind: 'group', id: 'a' },
     ])
     expect(await untakenReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
+  })
+
+  it('reference data that shrink are not taken when a framework has lost most of its data points, and is spelt otherwise', async () => {
+    const points = (count: number, as: (id: string) => string) =>
+      spelt(as, {
+        dataPoints: Array.from({ length: count }, (_, at) => dataPoint(as(`f${at}${letters.point.slice(2)}`))),
+      })
+    const other = framework([ids.number, ids.list, ids.strange], { id: ids.otherFramework })
+    await keep({ framework: [points(3, String), other] })
+    expect(await keep({ framework: [points(1, capitals), other] }, tuesday)).toEqual({
+      notTaken: expect.stringMatching(/^data points of framework "Responsible Hotel" .*: 1, where 3 were known$/),
+    })
   })
 
   it('reference data that shrink are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {

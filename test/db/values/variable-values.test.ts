@@ -8,13 +8,13 @@ const database = await searchDatabase()
 afterAll(() => database[Symbol.asyncDispose]())
 beforeEach(() => emptyTables(database.db, pulledTables, true))
 
-/** A hotel with a calculator of each of two types in 2025, and in 2024, that hold these. */
-const hotel = (name: string, now: string[], before: string[] = []) =>
+/** A hotel with a calculator of each of two types in 2025, and in 2024, that hold these; or all of one type. */
+const hotel = (name: string, now: string[], before: string[] = [], types: 'each' | 'one' = 'each') =>
   company(name, {
     calculators: [now, before].flatMap((values, ago) =>
       values.map((value, type) =>
         calculator(`${name} ${type} ${ago}`, {
-          typeId: uuid(`type ${type}`),
+          typeId: uuid(`type ${types === 'each' ? type : 0}`),
           period: { year: 2025 - ago },
           inputs: { power: value },
           outputs: { power: value },
@@ -67,4 +67,26 @@ describe('an input', () => {
 it('an output counts for every calculator that computed it', async () => {
   const found = await picture('output', hotel('A', ['10', '11'], ['8', '8']))
   expect(found).toMatchObject({ values: 2, hotels: 1, differing: 0, sum: '21', both_before: '16' })
+})
+
+describe('an output', () => {
+  it('stands beside that of the year before of the calculator of its type', async () => {
+    const found = await picture('output', hotel('A', ['10', '11'], ['7', '8']), hotel('B', ['5', '6'], ['4']))
+    expect(found.highest_hotels).toMatchObject([
+      { company_name: 'A', value: '11', before: '8' },
+      { company_name: 'A', value: '10', before: '7' },
+      { company_name: 'B', value: '6', before: null },
+      { company_name: 'B', value: '5', before: '4' },
+    ])
+    expect(found.lowest_hotels).toMatchObject([{ before: '4' }, { before: null }, { before: '7' }, { before: '8' }])
+  })
+
+  it.each([
+    ['this year', ['10', '11'], ['8']],
+    ['the year before', ['10'], ['7', '8']],
+    ['the year before, one of which has a text', ['10'], ['7', 'few']],
+  ])('stands beside none where its type has several calculators %s', async (_when, now, before) => {
+    const found = await picture('output', hotel('A', now, before, 'one'))
+    expect(new Set(found.highest_hotels.map((one) => one.before))).toEqual(new Set([null]))
+  })
 })

@@ -40,6 +40,7 @@ describe('the rows of one company, held against a page', () => {
     expect(compared([row('rooms', '12')], page({ rooms: ['9', '12'] }))).toEqual({
       counts: { ...nothing, rows: 1, equal: 1 },
       findings: [],
+      unjudged: [],
     })
   })
 
@@ -76,8 +77,9 @@ describe('the rows of one company, held against a page', () => {
       row('rooms', '9', { accepted_at: '2026-11-19T02:30:00.000Z' }),
       row('rooms', '12', { accepted_at: '2026-11-20T02:30:00.000Z' }),
     ]
-    const { counts, findings } = compared([last, first], page({ rooms: ['7'] }))
+    const { counts, findings, unjudged } = compared([last, first], page({ rooms: ['7'] }))
     expect(counts).toEqual({ ...nothing, rows: 2, different: 1, unjudged: 1 })
+    expect(unjudged).toEqual([])
     expect(findings.map(({ row_id }) => row_id)).toEqual([last.row_id])
   })
 
@@ -86,6 +88,7 @@ describe('the rows of one company, held against a page', () => {
     expect(compared(rows, page({ rooms: ['13'] }))).toEqual({
       counts: { ...nothing, rows: 1, unsettled: 1, unjudged: 1 },
       findings: [],
+      unjudged: [rows[0]?.row_id],
     })
     expect(compared(rows, page({ rooms: ['12'] })).counts).toEqual({ ...nothing, rows: 1, unsettled: 1, equal: 1 })
     const unsettled = [row('rooms', '13', { standing: 'unsettled' })]
@@ -98,7 +101,7 @@ describe('the rows of one company, held against a page', () => {
       ...{ ...nothing, rows: 1, unsettled: 1, absent: 1 },
     })
     expect(compared([row('rooms', '13'), silent()], page({ rooms: ['12'] })).counts).toMatchObject({ different: 1 })
-    expect(compared([silent()], null)).toEqual({ counts: { ...nothing, unsettled: 1 }, findings: [] })
+    expect(compared([silent()], null)).toEqual({ counts: { ...nothing, unsettled: 1 }, findings: [], unjudged: [] })
   })
 
   it('a value that may be the same, and a row of which nobody can tell what it left, are not judged', () => {

@@ -106,6 +106,18 @@ describe('a row that writes what another one writes', () => {
     await sql`update acceptance set accepted_hash = null where ${ofRow(pending)}`.execute(night.ferry.ledger.db)
     expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 0, unjudged: 1, unsettled: 1 })
   })
+
+  it('a row that was found lost stays so while the other one is open', async () => {
+    await night.mapped('H-2', 'A')
+    await answered('H-2', 'yes')
+    await shown({ A: [] })
+    const open = await answered('H-1', 'no')
+    await sql`update acceptance set accepted_hash = null where ${ofRow(open)}`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 0, unjudged: 1, new: 0 })
+    expect(await night.found()).toEqual(['absent H-2 yes -'])
+    await shown({ A: ['yes'] })
+    expect(await night.found()).toEqual([])
+  })
 })
 
 /** What stands with a row whose request was removed since. */
@@ -188,6 +200,20 @@ describe('a custom property that the search asked for and left out', () => {
 
   it('a custom property that the search asked for and left out is not judged, and no value of it is taken for lost', async () => {
     expect(await searched([kept], { [kept]: ['12'] })).toMatchObject({ absent: 0, equal: 1, unjudged: 1 })
+    expect(await night.found()).toEqual([])
+  })
+
+  it('a custom property that the search leaves out keeps what was found of it, until its row is accepted once more', async () => {
+    const leftOut = () => searched([kept], { [kept]: ['12'] })
+    await searched([left, kept], { [kept]: ['12'] })
+    const lost = ['absent H-1 12 -']
+    expect(await night.found()).toEqual(lost)
+    for (let again = 0; again < 2; again++) {
+      expect(await leftOut()).toMatchObject({ absent: 0, unjudged: 1, new: 0 })
+      expect(await night.found()).toEqual(lost)
+    }
+    await night.accepted(value(left))
+    await leftOut()
     expect(await night.found()).toEqual([])
   })
 

@@ -59,6 +59,12 @@ describe('answers', () => {
       true,
     ],
     ['it is a text', { answer: { text: 'yes' } }, { value_type: 'text', value: 'yes', unit_id: null }, true],
+    [
+      'it is a text, beside members that are null',
+      { answer: { number: null, text: 'yes', boolean: null, list: null } },
+      { value_type: 'text', value: 'yes', unit_id: null },
+      true,
+    ],
     ['it is a boolean', { answer: { boolean: true } }, { value_type: 'boolean', value: 'true', unit_id: null }, true],
     [
       'a day comes back as a moment',
@@ -110,6 +116,10 @@ describe('answers', () => {
       { periods: [{ ...period, answers: [{ dataPointId: ids.number }] }] },
       { periods: [{ ...period, answers: [{ dataPointId: ids.number, answer: { hologram: 1 } }] }] },
       { periods: [{ ...period, answers: [{ dataPointId: ids.number, answer: { number: 'many' } }] }] },
+      { periods: [{ ...period, answers: [{ dataPointId: ids.number, answer: { number: null } }] }] },
+      { periods: [{ ...period, answers: [{ dataPointId: ids.number, answer: { number: '' } }] }] },
+      { periods: [{ ...period, answers: [{ dataPointId: ids.number, answer: { number: true } }] }] },
+      { periods: [{ ...period, answers: [{ dataPointId: ids.number, answer: { number: [7] } }] }] },
       { periods: [{ ...period, omissions: [{}] }] },
     ]
     for (const document of some(others))

@@ -50,6 +50,17 @@ async function accepted(partnerId: string, period: string, inputs: Inputs): Prom
   return rowKey
 }
 
+/** A row that was accepted, and is to be sent again. */
+async function pending(rowKey: string): Promise<void> {
+  await sql`
+    with wanted as (
+      update source_row set desired_hash = '\\x00' where row_key = ${rowKey} returning row_id, desired_hash
+    )
+    update acceptance set wanted_hash = desired_hash from wanted where acceptance.row_id = wanted.row_id`.execute(
+    ferry.ledger.db,
+  )
+}
+
 /** The property is this company. */
 async function mapped(partnerId: string, name: string): Promise<void> {
   const { db } = ferry.ledger
@@ -342,15 +353,33 @@ describe('two properties that are one company', () => {
 
   it('two properties that are one company are not judged while one of them is pending', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
-    const rowKey = await accepted('H-2', '2025-3', { [power]: '2' })
-    await sql`
-      with wanted as (
-        update source_row set desired_hash = '\\x00' where row_key = ${rowKey} returning row_id, desired_hash
-      )
-      update acceptance set wanted_hash = desired_hash from wanted where acceptance.row_id = wanted.row_id`.execute(
-      ferry.ledger.db,
-    )
+    await pending(await accepted('H-2', '2025-3', { [power]: '2' }))
     expect(await compared(shown('3'))).toMatchObject({ inputs: 1, unjudged: 1, unsettled: 1, foreign_values: 0 })
+  })
+
+  it('two properties that are one company keep what was found of one while the other is pending', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await compared(shown('3'))
+    await pending(await accepted('H-2', '2025-3', { [power]: '2' }))
+    expect(await compared(shown('3'))).toMatchObject({ different: 0, unjudged: 1, new: 0 })
+    expect(await found()).toEqual(['different H-1 2025 3 power 1 3'])
+  })
+
+  it('two properties that are one company keep nothing that was found of the one that is pending itself', async () => {
+    const rowKey = await accepted('H-1', '2025-3', { [power]: '1' })
+    await compared(shown('3'))
+    await accepted('H-2', '2025-3', { [power]: '2' })
+    await pending(rowKey)
+    await compared(shown('3'))
+    expect(await found()).toEqual([])
+  })
+
+  it('two properties that are one company keep nothing that was found of one where what stands is what the other sent, written otherwise', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await compared(shown('3'))
+    await accepted('H-2', '2025-3', { [power]: '3.0' })
+    expect(await compared(shown('3'))).toMatchObject({ different: 0, written_differently: 1, unjudged: 1 })
+    expect(await found()).toEqual([])
   })
 
   it('two properties that are one company are judged by the one that is left where the other is gone', async () => {
@@ -427,6 +456,23 @@ describe('a search', () => {
       expect(await found()).toEqual(['different H-1 2025 3 power 1 7'])
     },
   )
+
+  it('a search that selected calculator types keeps what was found absent, until the row is accepted once more', async () => {
+    const selective = { calculatorTypeIds: [uuid('carbon')] }
+    const shown = (over: object = {}) => [company('A', { calculators: [month('A/1', { [power]: '1' }, over)] })]
+    const line = 'absent H-1 2025 3 gas 2 - value_not_returned'
+    await compared(shown())
+    const found_by = () => ferry.ledger.db.selectFrom('input_difference').select('found_by_run').execute()
+    const first = await found_by()
+    for (let night = 0; night < 2; night++) {
+      expect(await compared(shown(), selective)).toMatchObject({ absent: 0, unjudged: 1, new: 0 })
+      expect(await found()).toEqual([line])
+      expect(await found_by()).toEqual(first)
+    }
+    await accepted('H-1', '2025-3', { [power]: '1', [gas]: '3' })
+    expect(await compared(shown(), selective)).toMatchObject({ absent: 0, unjudged: 1 })
+    expect(await found()).toEqual([])
+  })
 
   it('a search that leaves out a part of a company says nothing of that company, and keeps what is known of it', async () => {
     await mapped('H-2', 'B')

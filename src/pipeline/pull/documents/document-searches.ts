@@ -228,6 +228,9 @@ type ListEvidence = {
   /** Documents that stood here, not tombstoned, before the search brought its own. */
   known: number
   seen: number
+  /** Of the known ones: those that stand under an id of their own, and how many of these were seen. */
+  knownById: number
+  seenById: number
   /** Whether a page of the search did not have the list. */
   missing: boolean
   /** Of its documents: those that stand under an id of their own, and those seen under a hash of their content. */
@@ -237,8 +240,11 @@ type ListEvidence = {
 
 /** Counts, for each list of which something was not seen, what speaks for and against its absence; by their names. */
 async function gatherLists(trx: Transaction<Schema>, submissionId: number): Promise<ListEvidence[]> {
+  const knownById = sql`${hereBefore(submissionId)} and not starts_with(d.document_id, ${hashPrefix})`
   const { rows } = await sql<ListEvidence>`
     select d.list, count(*) filter (where ${hereBefore(submissionId)}) as known, count(z.document_key) as seen,
+      count(*) filter (where ${knownById}) as "knownById",
+      count(z.document_key) filter (where ${knownById}) as "seenById",
       count(*) filter (where not starts_with(d.document_id, ${hashPrefix})) as identified,
       count(z.document_key) filter (where starts_with(d.document_id, ${hashPrefix})) as hashed,
       exists (
@@ -258,7 +264,8 @@ async function gatherLists(trx: Transaction<Schema>, submissionId: number): Prom
 /**
  * Whether a list can prove absence. Beside elements with ids one without may be any that seems absent, while a list on
  * which the members of its ids are never found has none. Where no share need be seen, neither such an element nor a
- * page that lacks the list keeps anything. Pure.
+ * page that lacks the list keeps anything. New elements with ids make up for none that are gone; those without ids do,
+ * because one that changed is a new one. Pure.
  */
 function reasonToWithholdList(
   list: ListEvidence,
@@ -268,7 +275,8 @@ function reasonToWithholdList(
   const mixed = list.hashed > 0 && list.identified > 0 && idLists.has(list.list)
   if (share > 0 && mixed) return 'unidentified_documents'
   if (share > 0 && list.missing) return 'list_missing'
-  if (isSuspicious(list, share)) return 'too_few_documents'
+  const byId = { seen: list.seenById, known: list.knownById }
+  if (isSuspicious(list, share) || (idLists.has(list.list) && isSuspicious(byId, share))) return 'too_few_documents'
   return null
 }
 

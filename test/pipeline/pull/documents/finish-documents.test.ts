@@ -45,6 +45,18 @@ describe('the end of a search for documents', () => {
     })
   })
 
+  it('keeps a list where as many new elements with ids came as known ones are gone', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b', 'c', 'd', 'e'))
+    expect(await database.night(things('a', 'v', 'w', 'x', 'y'))).toEqual({
+      documents: 0,
+      withheld: true,
+      reason: 'too_few_documents',
+      lists: ['things'],
+    })
+    expect((await database.documents()).filter(({ here }) => !here)).toEqual([])
+  })
+
   it('touches no other search', async () => {
     await using database = await documentsDatabase()
     const [other] = await database.search(1, 'other')
