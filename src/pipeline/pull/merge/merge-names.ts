@@ -6,7 +6,8 @@ import { markAgain } from './unrenewed-parts.ts'
 
 /**
  * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name
- * counts, and a second that differs is left out. A name that was another before leaves a trace in name_change.
+ * counts, and a second that differs is left out. A name that was another before leaves a trace in name_change. One that
+ * cannot be read leaves the name that stands, and none where there was none.
  *
  * Pages are merged side by side and share these rows, so every statement that locks takes them in the order of ids.
  */
@@ -41,8 +42,10 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
       left join custom_property p on l.unit = 'property_name' and p.property_id = l.item
       where l.unit in ('variable_name', 'property_name') and coalesce(v.name, p.name) is not null
         and not exists (select from staged_variable_name n
-          where l.unit = 'variable_name' and ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`l.item`)})
-        and not exists (select from staged_property_name n where l.unit = 'property_name' and n.id = l.item)
+          where l.unit = 'variable_name' and n.name is not null
+            and ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`l.item`)})
+        and not exists (select from staged_property_name n
+          where l.unit = 'property_name' and n.name is not null and n.id = l.item)
       group by l.unit, v.variable_key, p.property_key
       order by l.unit, v.variable_key, p.property_key
       ${markAgain}`.execute(trx)
@@ -51,11 +54,13 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
   await sql`
     delete from unrenewed_part u
     where u.company_key = 0 and u.part = 'variable_name'
-      and u.variable_key in (select ${variableOf(sql`id`)} from staged_variable_name)`.execute(trx)
+      and u.variable_key in (select ${variableOf(sql`id`)} from staged_variable_name where name is not null)`.execute(
+    trx,
+  )
   await sql`
     delete from unrenewed_part u using custom_property p
     where u.company_key = 0 and u.part = 'property_name' and p.property_key = u.property_key
-      and p.property_id in (select id from staged_property_name)`.execute(trx)
+      and p.property_id in (select id from staged_property_name where name is not null)`.execute(trx)
 }
 
 async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
@@ -66,13 +71,13 @@ async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
       select id, name, first_value(name) over (
         partition by ${variableOf(sql`id`)}, ${oneSpelling(sql`id`)} order by ordinal
       ) as first
-      from staged_variable_name
+      from staged_variable_name where name is not null
     ) n
     where name <> first
     union all
     select 'property_name', id, 'listed_twice', left(to_json(name)::text, 200)
     from (select id, name, first_value(name) over (partition by id order by ordinal) as first
-      from staged_property_name) n
+      from staged_property_name where name is not null) n
     where name <> first`.execute(trx)
 }
 
@@ -91,7 +96,10 @@ async function mergeVariables(trx: Transaction<Schema>, pageId: number): Promise
       select v.variable_key, v.variable_id as id, v.name as before, n.name as after
       from (
         select distinct on (variable_key) variable_key, name
-        from (select ${variableOf(sql`id`)} as variable_key, name, ordinal from staged_variable_name) listed
+        from (
+          select ${variableOf(sql`id`)} as variable_key, name, ordinal from staged_variable_name
+          where name is not null
+        ) listed
         order by variable_key, ordinal
       ) n
       join calculator_variable v using (variable_key)
@@ -113,7 +121,9 @@ async function mergeProperties(trx: Transaction<Schema>, pageId: number): Promis
   await sql`
     with renamed as (
       select p.property_key, p.property_id as id, p.name as before, n.name as after
-      from (select distinct on (id) id, name from staged_property_name order by id, ordinal) n
+      from (
+        select distinct on (id) id, name from staged_property_name where name is not null order by id, ordinal
+      ) n
       join custom_property p on p.property_id = n.id
       where p.name is distinct from n.name
       order by p.property_id
