@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { lockNames } from '../../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { NamedKind } from '../../../db/tables/history-tables.ts'
 import { isNamed, namedKey, namedRows, oneSpelling } from './name-spelling.ts'
@@ -106,8 +107,7 @@ export function createNameKeys(db: Database, of: NamedKind): NameKeys {
   return {
     keyOf: (id) => known.get(id),
     resolve: async (ids) => {
-      const { rows } = await nameKeys(db, of, ids)
-      for (const { id, key } of rows) known.set(id, key)
+      for (const { id, key } of await nameKeys(db, of, ids)) if (key !== null) known.set(id, key)
     },
   }
 }
@@ -127,28 +127,43 @@ export async function makeListedNames(trx: Transaction<Schema>, db: Database, mo
     ) as properties`.execute(trx)
   const { variables = [], properties = [] } = rows[0] ?? {}
   if (variables.length > most || properties.length > most) return false
-  if (variables.length > 0) await nameKeys(db, 'variable', variables)
-  if (properties.length > 0) await nameKeys(db, 'property', properties)
+  if (variables.length > 0) await makeNames(db, 'variable', variables)
+  if (properties.length > 0) await makeNames(db, 'property', properties)
   return true
 }
 
-type Keyed = { id: string; key: number }
+type Keyed = { id: string; key: number | null }
+
+/** Asked first: mostly all have a row, and an insert that finds its row uses up a key all the same. */
+async function nameKeys(db: Database, kind: NamedKind, ids: readonly string[]): Promise<readonly Keyed[]> {
+  const known = await findNames(db, kind, ids)
+  if (known.every(({ key }) => key !== null)) return known
+  await makeNames(db, kind, ids)
+  return await findNames(db, kind, ids)
+}
+
+async function findNames(db: Database, kind: NamedKind, ids: readonly string[]): Promise<readonly Keyed[]> {
+  const { rows } = await sql<Keyed>`
+    select id, ${namedKey(kind, sql`id`)} as key from unnest(${ids}::text[]) as id`.execute(db)
+  return rows
+}
 
 /**
- * Asked first, since an insert that finds its row uses up a key all the same. In the order of ids, as `mergeNames`
- * does: pages that meet the same new ids in another order would wait for each other.
+ * One page at a time, which looks once it is its turn: two that meet an id in two spellings would make two rows of it.
+ * What it waits for is no page's transaction.
  */
-async function nameKeys(db: Database, kind: NamedKind, ids: readonly string[]) {
+async function makeNames(db: Database, kind: NamedKind, ids: readonly string[]): Promise<void> {
   const { table, id: column } = namedRows[kind]
-  await sql`
-    insert into ${table} (${column})
-    select id from (
-      select distinct on (${oneSpelling(sql`id`)}) id from unnest(${ids}::text[]) as id
-      where not ${isNamed(kind, sql`id`)}
-      order by ${oneSpelling(sql`id`)}, id
-    ) missing
-    order by id
-    on conflict (${column}) do nothing`.execute(db)
-  return await sql<Keyed>`
-    select id, ${namedKey(kind, sql`id`)} as key from unnest(${ids}::text[]) as id`.execute(db)
+  await db.transaction().execute(async (trx) => {
+    await lockNames(trx)
+    await sql`
+      insert into ${table} (${column})
+      select id from (
+        select distinct on (${oneSpelling(sql`id`)}) id from unnest(${ids}::text[]) as id
+        where not ${isNamed(kind, sql`id`)}
+        order by ${oneSpelling(sql`id`)}, id
+      ) missing
+      order by id
+      on conflict (${column}) do nothing`.execute(trx)
+  })
 }
