@@ -104,6 +104,7 @@ const lockNotAvailable = '55P03'
 
 /** Beside the classes of those above. */
 const loading = 4_711_013
+const naming = 4_711_014
 
 /**
  * Waits for the lock on what searches brought, and holds it until the transaction ends. Pages are loaded side by side
@@ -112,4 +113,9 @@ const loading = 4_711_013
 export async function lockLoading(trx: Transaction<Schema>, mode: 'shared' | 'exclusive'): Promise<void> {
   if (mode === 'shared') await sql`select pg_advisory_xact_lock_shared(${loading}, 0)`.execute(trx)
   else await sql`select pg_advisory_xact_lock(${loading}, 0)`.execute(trx)
+}
+
+/** Waits for its turn to make rows of variables and custom properties, and holds it until the transaction ends. */
+export async function lockNames(trx: Transaction<Schema>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${naming}, 0)`.execute(trx)
 }

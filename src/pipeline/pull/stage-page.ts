@@ -23,10 +23,11 @@ export function createPageStager(writer: StagingWriter, contract: Contract): Pag
   }
   return {
     name(kind, { value, ordinal }) {
-      const name = pageName(kind === 'customProperty' ? 'property_name' : 'variable_name', value, contract)
-      if ('reason' in name) stageLeftOut(name)
-      else if (kind === 'customProperty') writer.add('staged_property_name', [ordinal, name.id, name.name])
-      else writer.add('staged_variable_name', [ordinal, name.id, name.name])
+      const ofProperty = kind === 'customProperty'
+      const { listed, leftOut } = pageName(ofProperty ? 'property_name' : 'variable_name', value, contract)
+      if (leftOut !== null) stageLeftOut(leftOut)
+      if (listed === null) return
+      writer.add(ofProperty ? 'staged_property_name' : 'staged_variable_name', [ordinal, listed.id, listed.name])
     },
     company({ company, leftOut }, ordinal, content) {
       // What was left out must be found again the next time: such a company is never taken for unchanged.
@@ -105,14 +106,17 @@ function createVariableReferences(
 }
 
 /** An entry of the page's list of custom properties or calculator variables. */
-type PageName = { id: string; name: string }
+type PageName = {
+  /** Null where its id cannot be read: only then it is not listed. */
+  listed: { id: string /** Null where it cannot be read. */; name: string | null } | null
+  leftOut: LeftOut | null
+}
 
-/** Decodes one `{ id, name }` of the page's lists of names. Pure. */
-export function pageName(
-  unit: 'variable_name' | 'property_name',
-  element: unknown,
-  contract: Contract,
-): PageName | LeftOut {
+/**
+ * Decodes one `{ id, name }` of the page's lists of names. Pure. A name that cannot be read costs the name alone, and
+ * no value: the id is listed. See "Calculator search result page" in the specification.
+ */
+export function pageName(unit: 'variable_name' | 'property_name', element: unknown, contract: Contract): PageName {
   const names = contract.names.calculatorsPage
   const refusal = (item: string | null, reason: string): LeftOut => ({
     unit,
@@ -122,11 +126,13 @@ export function pageName(
     reason,
     excerpt: excerptOf(element),
   })
-  if (!isObject(element)) return refusal(null, 'no_object')
+  if (!isObject(element)) return { listed: null, leftOut: refusal(null, 'no_object') }
   const id = fieldOf(element, names.id)
   const name = fieldOf(element, names.name)
   const problem = idProblem(id)
-  if (problem !== undefined) return refusal(names.id, problem)
+  if (problem !== undefined) return { listed: null, leftOut: refusal(names.id, problem) }
   const nameProblem = contentProblem(name)
-  return nameProblem === undefined ? { id: String(id), name: String(name) } : refusal(String(id), nameProblem)
+  return nameProblem === undefined
+    ? { listed: { id: String(id), name: String(name) }, leftOut: null }
+    : { listed: { id: String(id), name: null }, leftOut: refusal(String(id), nameProblem) }
 }

@@ -123,9 +123,7 @@ const damages: [string, (page: SamplePage) => unknown, Mark[]][] = [
     [
       { part: 'calculator_title', reason: 'no_text', withheld: false, parts: 16 },
       { part: 'company_name', reason: 'no_text', withheld: false, parts: 8 },
-      { part: 'property', reason: 'property_not_listed', withheld: false, parts: 24 },
       { part: 'property_name', reason: 'no_text', withheld: false, parts: 2 },
-      { part: 'value', reason: 'variable_not_listed', withheld: false, parts: 40 },
       { part: 'variable_name', reason: 'no_text', withheld: false, parts: 3 },
     ],
   ],

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
 import { acceptRemovalsOf, bringBack } from '../../../src/pipeline/actions/act-on-rows.ts'
+import { countAcceptable } from '../../../src/pipeline/pull/removals/take-removals.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
@@ -99,6 +100,28 @@ it('accepting removes companies that a search did not show, with all of theirs, 
   expect(await reasons()).toEqual([])
   await night(whole())
   expect(await known()).toEqual(before)
+})
+
+it('accepting leaves what the search in hand has shown again, as it was, and takes what it only could not read', async () => {
+  await night(whole())
+  const before = await known()
+  await night({ companies: [] })
+  const [page] = await database.search()
+  if (page === undefined) throw new Error('there is one')
+  expect(await database.load(page, bodyOf(whole()))).toMatchObject({ unchanged: 4 })
+  expect(await countAcceptable(db, {})).toEqual([])
+  expect(await accept()).toEqual(nothing)
+  expect(await accept({ reason: 'too_few_companies' })).toEqual(nothing)
+  await database.finish(page.submission_id)
+  expect(await known()).toEqual(before)
+  expect(await reasons()).toEqual([])
+
+  await night({ companies: [] }, 0)
+  await bringBackBy()
+  const [unreadable] = await database.search()
+  if (unreadable === undefined) throw new Error('there is one')
+  await database.load(unreadable, bodyOf(withCalculators(null)))
+  expect(await accept({ reason: 'restored' })).toMatchObject({ companies: 4 })
 })
 
 it('what was removed can be brought back whole, and no search removes it again before one has shown it', async () => {

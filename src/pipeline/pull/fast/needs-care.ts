@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { variableOf } from '../merge/key-blocks.ts'
 import { seenBy } from '../merge/known-companies.ts'
+import { listedProperties, variableOf } from '../merge/name-spelling.ts'
 
 /**
  * Something on a page that the fast way does not do: it is loaded again with care, alone and every row compared.
@@ -119,5 +119,5 @@ const withListedNames = sql`
   with listed_name as materialized (
     select 'v' as of, ${variableOf(sql`id`)} as key from staged_variable_name
     union all
-    select 'p', property_key from custom_property where property_id in (select id from staged_property_name)
+    select 'p', property_key from (${listedProperties}) property
   )`

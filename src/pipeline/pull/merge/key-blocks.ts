@@ -1,41 +1,9 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { lockNames } from '../../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-
-/**
- * The one spelling of the id of a variable: a UUID is the same in capitals and in small letters. Of other ids the
- * specification says nothing, so each is as it is written. Most have no capitals, and are not looked at any further.
- * @param id a column of text, which no column of `calculator_variable` is called like.
- */
-export function oneSpelling(id: RawBuilder<string>): RawBuilder<string> {
-  return sql`case when ${id} = lower(${id}) then ${id}
-    when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then lower(${id}) else ${id} end`
-}
-
-const exact = (id: RawBuilder<string>) => sql`calculator_variable spelled where spelled.variable_id = ${id}`
-
-/** The rows for any spelling of an id; the index knows them by small letters. */
-const likewise = (id: RawBuilder<string>) => sql`calculator_variable spelled
-  where lower(spelled.variable_id) = lower(${id})
-    and ${oneSpelling(sql`spelled.variable_id`)} = ${oneSpelling(id)}`
-
-/**
- * The key of the variable that an id names, in whatever spelling. Where rows for two spellings are there, from pages
- * before that was known, the one that is spelled so, or else the first; null where there is none. Nearly all are
- * spelled so, and found by that alone.
- * @param id a column of text, which no column of `calculator_variable` is called like.
- */
-export function variableOf(id: RawBuilder<string>): RawBuilder<number | null> {
-  return sql`coalesce(
-    (select spelled.variable_key from ${exact(id)}),
-    (select spelled.variable_key from ${likewise(id)} order by spelled.variable_key limit 1)
-  )`
-}
-
-/** Whether there is a row for the variable that an id names, in any spelling. */
-export function isVariable(id: RawBuilder<string>): RawBuilder<boolean> {
-  return sql`(exists (select from ${exact(id)}) or exists (select from ${likewise(id)}))`
-}
+import type { NamedKind } from '../../../db/tables/history-tables.ts'
+import { isNamed, namedKey, namedRows, oneSpelling } from './name-spelling.ts'
 
 const keyedTables = ['company', 'calculator'] as const
 type KeyedTable = (typeof keyedTables)[number]
@@ -134,13 +102,12 @@ export type NameKeys = {
  * Keys are made outside the page's transaction, without their names: pages that load side by side would wait for each
  * other's end otherwise. The name comes with the page, so that of a page that fails nothing shows.
  */
-export function createNameKeys(db: Database, of: 'variable' | 'property'): NameKeys {
+export function createNameKeys(db: Database, of: NamedKind): NameKeys {
   const known = new Map<string, number>()
   return {
     keyOf: (id) => known.get(id),
     resolve: async (ids) => {
-      const { rows } = await (of === 'variable' ? variableKeys(db, ids) : propertyKeys(db, ids))
-      for (const { id, key } of rows) known.set(id, key)
+      for (const { id, key } of await nameKeys(db, of, ids)) if (key !== null) known.set(id, key)
     },
   }
 }
@@ -154,45 +121,49 @@ export function createNameKeys(db: Database, of: 'variable' | 'property'): NameK
 export async function makeListedNames(trx: Transaction<Schema>, db: Database, most: number): Promise<boolean> {
   const { rows } = await sql<{ variables: string[]; properties: string[] }>`
     select array(
-      select distinct id from staged_variable_name where not ${isVariable(sql`id`)} limit ${most + 1}
+      select distinct id from staged_variable_name where not ${isNamed('variable', sql`id`)} limit ${most + 1}
     ) as variables, array(
-      select id from staged_property_name except select property_id from custom_property limit ${most + 1}
+      select distinct id from staged_property_name where not ${isNamed('property', sql`id`)} limit ${most + 1}
     ) as properties`.execute(trx)
   const { variables = [], properties = [] } = rows[0] ?? {}
   if (variables.length > most || properties.length > most) return false
-  if (variables.length > 0) await variableKeys(db, variables)
-  if (properties.length > 0) await propertyKeys(db, properties)
+  if (variables.length > 0) await makeNames(db, 'variable', variables)
+  if (properties.length > 0) await makeNames(db, 'property', properties)
   return true
 }
 
-type Keyed = { id: string; key: number }
+type Keyed = { id: string; key: number | null }
 
-/**
- * Asked first, since an insert that finds its row uses up a key all the same. In the order of ids, as `mergeNames`
- * does: pages that meet the same new ids in another order would wait for each other.
- */
-async function variableKeys(db: Database, ids: readonly string[]) {
-  await sql`
-    insert into calculator_variable (variable_id)
-    select id from (
-      select distinct on (${oneSpelling(sql`id`)}) id from unnest(${ids}::text[]) as id
-      where not ${isVariable(sql`id`)}
-      order by ${oneSpelling(sql`id`)}, id
-    ) missing
-    order by id
-    on conflict (variable_id) do nothing`.execute(db)
-  return await sql<Keyed>`
-    select id, ${variableOf(sql`id`)} as key from unnest(${ids}::text[]) as id`.execute(db)
+/** Asked first: mostly all have a row, and an insert that finds its row uses up a key all the same. */
+async function nameKeys(db: Database, kind: NamedKind, ids: readonly string[]): Promise<readonly Keyed[]> {
+  const known = await findNames(db, kind, ids)
+  if (known.every(({ key }) => key !== null)) return known
+  await makeNames(db, kind, ids)
+  return await findNames(db, kind, ids)
 }
 
-async function propertyKeys(db: Database, ids: readonly string[]) {
-  await sql`
-    insert into custom_property (property_id)
-    select id from unnest(${ids}::text[]) as id
-    where not exists (select from custom_property p where p.property_id = id)
-    order by id
-    on conflict (property_id) do nothing`.execute(db)
-  return await sql<Keyed>`
-    select property_id as id, property_key as key from custom_property
-    where property_id = any(${ids}::text[])`.execute(db)
+async function findNames(db: Database, kind: NamedKind, ids: readonly string[]): Promise<readonly Keyed[]> {
+  const { rows } = await sql<Keyed>`
+    select id, ${namedKey(kind, sql`id`)} as key from unnest(${ids}::text[]) as id`.execute(db)
+  return rows
+}
+
+/**
+ * One page at a time, which looks once it is its turn: two that meet an id in two spellings would make two rows of it.
+ * What it waits for is no page's transaction.
+ */
+async function makeNames(db: Database, kind: NamedKind, ids: readonly string[]): Promise<void> {
+  const { table, id: column } = namedRows[kind]
+  await db.transaction().execute(async (trx) => {
+    await lockNames(trx)
+    await sql`
+      insert into ${table} (${column})
+      select id from (
+        select distinct on (${oneSpelling(sql`id`)}) id from unnest(${ids}::text[]) as id
+        where not ${isNamed(kind, sql`id`)}
+        order by ${oneSpelling(sql`id`)}, id
+      ) missing
+      order by id
+      on conflict (${column}) do nothing`.execute(trx)
+  })
 }

@@ -3,7 +3,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { variableOf } from './key-blocks.ts'
+import { listedProperties, variableOf } from './name-spelling.ts'
 
 /** A company whose bytes are those of the last time. */
 export type UnchangedCompany = {
@@ -156,8 +156,7 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
     insert into page_listing (listing_key, variable_keys, property_keys) overriding system value
     select ${listingKey}::integer,
       array(select distinct ${variableOf(sql`id`)} from staged_variable_name),
-      array(select property_key from custom_property where property_id in (select id
-        from staged_property_name))`.execute(trx)
+      array(${listedProperties})`.execute(trx)
 }
 
 /** Whether a calculator is of a type that the search selected (its `calculatorTypeIds`); no types select all. */

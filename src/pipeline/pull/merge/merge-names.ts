@@ -1,21 +1,24 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { NamedKind } from '../../../db/tables/history-tables.ts'
-import { isVariable, oneSpelling, variableOf } from './key-blocks.ts'
+import { isNamed, namedKey, namedRows, oneSpelling, variableOf } from './name-spelling.ts'
 import { markAgain } from './unrenewed-parts.ts'
 
 /**
  * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name
- * counts, and a second that differs is left out. A name that was another before leaves a trace in name_change.
+ * counts, and a second that differs is left out. A name that was another before leaves a trace in name_change. One that
+ * cannot be read leaves the name that stands, and none where there was none.
  *
  * Pages are merged side by side and share these rows, so every statement that locks takes them in the order of ids.
  */
 export async function mergeNames(trx: Transaction<Schema>, pageId: number, submissionId: number): Promise<void> {
   await leaveOutSecondNames(trx)
-  await mergeVariables(trx, pageId)
-  await mergeProperties(trx, pageId)
+  await mergeNamesOf(trx, 'variable', pageId)
+  await mergeNamesOf(trx, 'property', pageId)
   await markNames(trx, submissionId)
 }
+
+const stagedNames = { variable: sql`staged_variable_name`, property: sql`staged_property_name` }
 
 /** Finds the keys of the listed variables that staged companies refer to. */
 export async function keyReferences(trx: Transaction<Schema>): Promise<void> {
@@ -38,11 +41,14 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
         ${submissionId}::bigint
       from staged_left_out l
       left join calculator_variable v on l.unit = 'variable_name' and v.variable_key = ${variableOf(sql`l.item`)}
-      left join custom_property p on l.unit = 'property_name' and p.property_id = l.item
+      left join custom_property p on l.unit = 'property_name' and p.property_key = ${namedKey('property', sql`l.item`)}
       where l.unit in ('variable_name', 'property_name') and coalesce(v.name, p.name) is not null
         and not exists (select from staged_variable_name n
-          where l.unit = 'variable_name' and ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`l.item`)})
-        and not exists (select from staged_property_name n where l.unit = 'property_name' and n.id = l.item)
+          where l.unit = 'variable_name' and n.name is not null
+            and ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`l.item`)})
+        and not exists (select from staged_property_name n
+          where l.unit = 'property_name' and n.name is not null
+            and ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`l.item`)})
       group by l.unit, v.variable_key, p.property_key
       order by l.unit, v.variable_key, p.property_key
       ${markAgain}`.execute(trx)
@@ -51,76 +57,58 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
   await sql`
     delete from unrenewed_part u
     where u.company_key = 0 and u.part = 'variable_name'
-      and u.variable_key in (select ${variableOf(sql`id`)} from staged_variable_name)`.execute(trx)
+      and u.variable_key in (select ${variableOf(sql`id`)} from staged_variable_name where name is not null)`.execute(
+    trx,
+  )
   await sql`
-    delete from unrenewed_part u using custom_property p
-    where u.company_key = 0 and u.part = 'property_name' and p.property_key = u.property_key
-      and p.property_id in (select id from staged_property_name)`.execute(trx)
+    delete from unrenewed_part u
+    where u.company_key = 0 and u.part = 'property_name' and u.property_key in (
+      select ${namedKey('property', sql`id`)} from staged_property_name where name is not null
+    )`.execute(trx)
 }
 
 async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
-  await sql`
-    insert into staged_left_out (unit, item, reason, excerpt)
-    select 'variable_name', id, 'listed_twice', left(to_json(name)::text, 200)
+  const second = (kind: NamedKind) => sql`
+    select ${`${kind}_name`}, id, 'listed_twice', left(to_json(name)::text, 200)
     from (
       select id, name, first_value(name) over (
-        partition by ${variableOf(sql`id`)}, ${oneSpelling(sql`id`)} order by ordinal
+        partition by ${namedKey(kind, sql`id`)}, ${oneSpelling(sql`id`)} order by ordinal
       ) as first
-      from staged_variable_name
+      from ${stagedNames[kind]} where name is not null
     ) n
-    where name <> first
-    union all
-    select 'property_name', id, 'listed_twice', left(to_json(name)::text, 200)
-    from (select id, name, first_value(name) over (partition by id order by ordinal) as first
-      from staged_property_name) n
-    where name <> first`.execute(trx)
+    where name <> first`
+  await sql`
+    insert into staged_left_out (unit, item, reason, excerpt)
+    ${second('variable')} union all ${second('property')}`.execute(trx)
 }
 
-async function mergeVariables(trx: Transaction<Schema>, pageId: number): Promise<void> {
+async function mergeNamesOf(trx: Transaction<Schema>, kind: NamedKind, pageId: number): Promise<void> {
+  const { table, id: column, key } = namedRows[kind]
+  const listed = stagedNames[kind]
   await sql`
-    insert into calculator_variable (variable_id, name)
+    insert into ${table} (${column}, name)
     select id, name from (
-      select distinct on (${oneSpelling(sql`id`)}) id, name from staged_variable_name
-      where not ${isVariable(sql`id`)}
+      select distinct on (${oneSpelling(sql`id`)}) id, name from ${listed}
+      where not ${isNamed(kind, sql`id`)}
       order by ${oneSpelling(sql`id`)}, ordinal
     ) missing
     order by id
-    on conflict (variable_id) do nothing`.execute(trx)
+    on conflict (${column}) do nothing`.execute(trx)
   await sql`
     with renamed as (
-      select v.variable_key, v.variable_id as id, v.name as before, n.name as after
+      select v.${key}, v.${column} as id, v.name as before, n.name as after
       from (
-        select distinct on (variable_key) variable_key, name
-        from (select ${variableOf(sql`id`)} as variable_key, name, ordinal from staged_variable_name) listed
-        order by variable_key, ordinal
+        select distinct on (${key}) ${key}, name
+        from (select ${namedKey(kind, sql`id`)} as ${key}, name, ordinal from ${listed} where name is not null) given
+        order by ${key}, ordinal
       ) n
-      join calculator_variable v using (variable_key)
+      join ${table} v using (${key})
       where v.name is distinct from n.name
-      order by v.variable_id
+      order by v.${column}
       for no key update of v
-    ), recorded as (${recordNames('variable', pageId)})
-    update calculator_variable v set name = renamed.after
-    from renamed where renamed.variable_key = v.variable_key`.execute(trx)
-}
-
-async function mergeProperties(trx: Transaction<Schema>, pageId: number): Promise<void> {
-  await sql`
-    insert into custom_property (property_id, name)
-    select distinct on (id) id, name from staged_property_name s
-    where not exists (select from custom_property p where p.property_id = s.id)
-    order by id, ordinal
-    on conflict (property_id) do nothing`.execute(trx)
-  await sql`
-    with renamed as (
-      select p.property_key, p.property_id as id, p.name as before, n.name as after
-      from (select distinct on (id) id, name from staged_property_name order by id, ordinal) n
-      join custom_property p on p.property_id = n.id
-      where p.name is distinct from n.name
-      order by p.property_id
-      for no key update of p
-    ), recorded as (${recordNames('property', pageId)})
-    update custom_property p set name = renamed.after
-    from renamed where renamed.property_key = p.property_key`.execute(trx)
+    ), recorded as (${recordNames(kind, pageId)})
+    update ${table} v set name = renamed.after
+    from renamed where renamed.${key} = v.${key}`.execute(trx)
 }
 
 /** What is named for the first time is no change. */

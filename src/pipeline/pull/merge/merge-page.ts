@@ -10,7 +10,7 @@ import {
   updateCalculators,
 } from './merge-calculators.ts'
 import { keyReferences, mergeNames } from './merge-names.ts'
-import { mergeProperties } from './merge-properties.ts'
+import { keyProperties, mergeProperties } from './merge-properties.ts'
 import { mergeValues } from './merge-values.ts'
 import { settleContradictions } from './pages-that-differ.ts'
 import { analyzeStaging } from './staging-tables.ts'
@@ -69,6 +69,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await claimCompanies(trx, submissionId)
   await mergeNames(trx, pageId, submissionId)
   await keyReferences(trx)
+  await keyProperties(trx)
   await claimCalculators(trx, submissionId)
   await noteStagedProperties(trx, pageId)
   await leaveOutLostMonths(trx)

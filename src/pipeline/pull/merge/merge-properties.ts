@@ -1,7 +1,51 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { alike, listedProperties, namedKey, oneSpelling } from './name-spelling.ts'
 import { isSuspiciousWith, markAgain, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedProperties } from './value-history.ts'
+
+/**
+ * Lays out, as referred_property, the custom properties that staged companies refer to, by each spelling of their ids:
+ * the key, where there is a row, and whether the page lists the property. Of a property that a company gives in several
+ * spellings the first counts, in the order of the alphabet, so that it is the same one every night.
+ */
+export async function keyProperties(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temporary table referred_property on commit drop as
+    select r.property_id, ${namedKey('property', sql`r.property_id`)} as property_key, n.id is not null as listed
+    from (
+      select property_id from staged_property
+      union
+      select property_id from staged_unrenewed_property where property_id is not null
+    ) r
+    left join (select distinct ${oneSpelling(sql`id`)} as id from staged_property_name) n
+      on n.id = ${oneSpelling(sql`r.property_id`)}`.execute(trx)
+  const { rows } = await sql<{ several: boolean }>`
+    select exists (
+      select from referred_property where property_key is not null group by property_key having count(*) > 1
+    ) as several`.execute(trx)
+  if (rows[0]?.several === true) await leaveOutOtherSpellings(trx)
+}
+
+async function leaveOutOtherSpellings(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    with placed as (
+      select s.company_ordinal, s.property_id, rank() over (
+        partition by s.company_ordinal, r.property_key order by s.property_id collate "C"
+      ) as place
+      from (select distinct company_ordinal, property_id from staged_property) s
+      join referred_property r using (property_id)
+      where r.listed
+    ), taken as (
+      delete from staged_property s using placed p
+      where p.place > 1 and s.company_ordinal = p.company_ordinal and s.property_id = p.property_id
+      returning s.*
+    )
+    insert into staged_left_out (unit, company_id, item, reason, excerpt)
+    select 'property', c.company_id, t.property_id, 'property_twice', left(to_json(t.value)::text, 200)
+    from taken t join staged_company c using (company_ordinal)
+    where c.readable`.execute(trx)
+}
 
 /**
  * Makes the property values of every readable company of the page those that the page gives; what it leaves out and
@@ -10,19 +54,21 @@ import { keepRemovedProperties } from './value-history.ts'
 export async function mergeProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   await sql`
     create temporary table merge_property on commit drop as
-    select c.company_key, p.property_key, s.ordinal, s.value
+    select c.company_key, r.property_key, s.ordinal, s.value
     from staged_property s
     join staged_company c using (company_ordinal)
-    join custom_property p using (property_id)
-    where c.readable and exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
+    join referred_property r using (property_id)
+    where c.readable and r.listed`.execute(trx)
   await keepUnreadableLists(trx)
   await sql`alter table merge_property add primary key (company_key, property_key, ordinal)`.execute(trx)
   await sql`analyze merge_property`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
     select 'property', c.company_id, s.property_id, 'property_not_listed', left(to_json(s.value)::text, 200)
-    from staged_property s join staged_company c using (company_ordinal)
-    where c.readable and not exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
+    from staged_property s
+    join staged_company c using (company_ordinal)
+    join referred_property r using (property_id)
+    where c.readable and not r.listed`.execute(trx)
   await keepUnrenewedProperties(trx, options)
 
   await sql`
@@ -68,9 +114,9 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
 async function keepUnreadableLists(trx: Transaction<Schema>): Promise<void> {
   await sql`
     delete from merge_property m
-    using staged_unrenewed_property h, staged_company c, custom_property p
-    where c.company_ordinal = h.company_ordinal and p.property_id = h.property_id
-      and m.company_key = c.company_key and m.property_key = p.property_key
+    using staged_unrenewed_property h, staged_company c, referred_property r
+    where c.company_ordinal = h.company_ordinal and r.property_id = h.property_id
+      and m.company_key = c.company_key and m.property_key = r.property_key
       and exists (
         select from company_property t where t.company_key = m.company_key and t.property_key = m.property_key
       )`.execute(trx)
@@ -87,7 +133,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
   const { submissionId } = options
   await sql`
     create temporary table absent_property on commit drop as
-    select t.company_key, t.property_key, t.ordinal, null::text as reason, false as withheld
+    select t.company_key, t.property_key, t.ordinal, null::text as reason, false as withheld, false as respelled
     from staged_company c join company_property t using (company_key)
     where c.readable
       and not exists (
@@ -104,6 +150,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
       where u.part = 'property' and u.reason = 'restored' and u.company_key = a.company_key
         and u.property_key = a.property_key and u.ordinal = a.ordinal`.execute(trx)
   }
+  await findRespelled(trx)
   await keepUnreadable(trx)
   await keepUnlisted(trx)
   await withholdSuspicious(trx, options)
@@ -114,6 +161,20 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
     ${markAgain}`.execute(trx)
 }
 
+/** Finds what stands under one spelling of a property that the page gives its company under another: both have rows. */
+async function findRespelled(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update absent_property a set respelled = true
+    from (
+      select p.property_key, other.property_key as given_key
+      from custom_property p join custom_property other on ${alike(sql`other.property_id`, sql`p.property_id`)}
+      where p.property_key in (select property_key from absent_property) and p.property_key <> other.property_key
+    ) spelled
+    where a.property_key = spelled.property_key and exists (
+      select from merge_property m where m.company_key = a.company_key and m.property_key = spelled.given_key
+    )`.execute(trx)
+}
+
 async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update absent_property a set reason = h.reason
@@ -121,7 +182,7 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
       select c.company_key, p.property_key, min(h.reason) as reason
       from staged_unrenewed_property h
       join staged_company c using (company_ordinal)
-      join custom_property p using (property_id)
+      join custom_property p on ${alike(sql`p.property_id`, sql`h.property_id`)}
       group by 1, 2
     ) h
     where a.reason is null and a.company_key = h.company_key and a.property_key = h.property_key`.execute(trx)
@@ -151,30 +212,26 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
 async function keepUnlisted(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update absent_property a set withheld = true, reason = 'property_left_out'
-    from custom_property p
-    where a.reason is null and p.property_key = a.property_key
-      and not exists (select from staged_property_name n where n.id = p.property_id)`.execute(trx)
+    where a.reason is null and a.property_key not in (${listedProperties})`.execute(trx)
   await sql`
     update absent_property a set withheld = false, reason = 'property_not_listed'
     from staged_property s
     join staged_company c using (company_ordinal)
-    join custom_property p using (property_id)
-    where a.reason = 'property_left_out' and c.company_key = a.company_key and p.property_key = a.property_key`.execute(
+    join referred_property r using (property_id)
+    where a.reason = 'property_left_out' and c.company_key = a.company_key and r.property_key = a.property_key`.execute(
     trx,
   )
 }
 
 async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
-  const listed = sql`property_key in (
-    select property_key from custom_property where property_id in (select id from staged_property_name)
-  )`
+  const listed = sql`property_key in (${listedProperties})`
   const { rows } = await sql<{ absent: number; known: number }>`
-    select (select count(*) from absent_property where ${listed}) as absent,
+    select (select count(*) from absent_property where ${listed} and not respelled) as absent,
       (
         select count(*) from staged_company c join company_property t using (company_key)
         where c.readable and ${listed} and not c.given
-      ) as known
-    where exists (select from absent_property where reason is null)`.execute(trx)
+      ) - (select count(*) from absent_property where ${listed} and respelled) as known
+    where exists (select from absent_property where reason is null and not respelled)`.execute(trx)
   if (rows[0] === undefined) return
   const known = Number(rows[0].known)
   const countMore = async (limit: number) => {
@@ -189,5 +246,6 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
   const shown = { seen: known - Number(rows[0].absent), known }
   if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) return
   await sql`
-    update absent_property set reason = 'too_few_properties', withheld = true where reason is null`.execute(trx)
+    update absent_property set reason = 'too_few_properties', withheld = true
+    where reason is null and not respelled`.execute(trx)
 }

@@ -184,22 +184,22 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
   await sql`
     create temporary table differing_list on commit drop as
     select * from (
-      select g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id,
+      select g.company_ordinal, g.company_key, g.company_id, r.property_key, s.property_id,
         array_agg(s.value collate "C" order by s.ordinal) as given, max(s.ordinal) as ends_at,
         (
           select array_agg(t.value collate "C" order by t.ordinal) from company_property t
-          where t.company_key = g.company_key and t.property_key = p.property_key
+          where t.company_key = g.company_key and t.property_key = r.property_key
             and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
         ) as stands
       from given_company g
       join staged_property s using (company_ordinal)
-      join custom_property p using (property_id)
-      where exists (select from staged_property_name n where n.id = s.property_id)
+      join referred_property r using (property_id)
+      where r.listed
         and not exists (
-          select from staged_unrenewed_property h
-          where h.company_ordinal = g.company_ordinal and coalesce(h.property_id, s.property_id) = s.property_id
+          select from staged_unrenewed_property h left join referred_property u on u.property_id = h.property_id
+          where h.company_ordinal = g.company_ordinal and (h.property_id is null or u.property_key = r.property_key)
         )
-      group by g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id
+      group by g.company_ordinal, g.company_key, g.company_id, r.property_key, s.property_id
     ) listed
     where given <> stands and not ${notGivenOf(sql`listed`, sql`1`)}`.execute(trx)
   await sql`

@@ -79,8 +79,9 @@ const settings = `
   set local random_page_cost = 1.1`
 
 const nameTables = {
-  staged_variable_name: 'ordinal integer not null, id text not null, name text not null',
-  staged_property_name: 'ordinal integer not null, id text not null, name text not null',
+  // What the page lists; a name is null where it cannot be read.
+  staged_variable_name: 'ordinal integer not null, id text not null, name text',
+  staged_property_name: 'ordinal integer not null, id text not null, name text',
   staged_left_out: `
     seq bigint generated always as identity, unit text not null, company_id uuid, calculator_id uuid,
     item text, reason text not null, excerpt text not null`,

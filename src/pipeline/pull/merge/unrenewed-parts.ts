@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { variableOf } from './key-blocks.ts'
 import { ofSelectedType } from './known-companies.ts'
+import { variableOf } from './name-spelling.ts'
 
 /** What a mark of a value says besides its key, in a statement that finds the mark there already. `since` stays. */
 export const markAgain = sql`

@@ -48,8 +48,8 @@ export type Accepted = {
 
 /**
  * Removes what stands and was not renewed: what a search showed as absent and was withheld, or, if the filter names a
- * reason, whatever is marked with it. What is removed is kept for as long as other removals are, and can be brought
- * back. Waits until no page is being loaded.
+ * reason, whatever is marked with it; but no company that a later search, which has not ended, has shown again. What is
+ * removed is kept for as long as other removals are, and can be brought back. Waits until no page is being loaded.
  */
 export async function acceptRemovals(trx: Transaction<Schema>, filter: PartFilter): Promise<Accepted> {
   await lockLoading(trx, 'exclusive')
@@ -133,8 +133,18 @@ function meant({ reason, partnerId, runId, since }: PartFilter) {
   const why = reason === undefined ? sql<boolean>`withheld` : sql<boolean>`reason = ${reason}`
   const when = since === undefined ? sql<boolean>`true` : sql<boolean>`since >= ${since}`
   return sql<boolean>`part = any(${removable}::text[]) and ${why} and ${when} and ${ofPartner(partnerId)}
-    and ${ofRun(runId)}`
+    and ${ofRun(runId)} and not ${shownAgain}`
 }
+
+/**
+ * Whether `unrenewed_part` marks a company that a later search has shown as it was: the mark stays until that search
+ * ends, as `settleMarks` says, and proves no longer that the company is gone.
+ */
+const shownAgain = sql<boolean>`exists (
+  select from search_seen_company z
+  where unrenewed_part.part = 'company' and unrenewed_part.reason <> 'restored'
+    and z.company_key = unrenewed_part.company_key and z.submission_id > unrenewed_part.submission_id
+)`
 
 /** What a person names of what was withheld or removed; what is left out does not matter. */
 export type PartFilter = { reason?: string; partnerId?: string; runId?: number; since?: Date }

@@ -154,9 +154,21 @@ describe('pageName', () => {
     [{ name: 'A' }, 'missing'],
     [{ id: '', name: 'A' }, 'missing'],
     [{ id: 7, name: 'A' }, 'no_text'],
-    [{ id: 'a' }, 'missing'],
-    [{ id: 'a', name: null }, 'no_text'],
   ])('leaves out %j', (element, reason) => {
-    expect(pageName('variable_name', element, contract)).toMatchObject({ unit: 'variable_name', reason })
+    expect(pageName('variable_name', element, contract)).toMatchObject({
+      listed: null,
+      leftOut: { unit: 'variable_name', reason },
+    })
+  })
+
+  it.each([
+    [{ id: 'a' }, 'missing'],
+    [{ id: 'a', name: '' }, 'blank'],
+    [{ id: 'a', name: null }, 'no_text'],
+  ])('lists %j without its name', (element, reason) => {
+    expect(pageName('variable_name', element, contract)).toMatchObject({
+      listed: { id: 'a', name: null },
+      leftOut: { unit: 'variable_name', item: 'a', reason },
+    })
   })
 })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createKeyBlocks, type Keys } from '../../../../src/pipeline/pull/merge/key-blocks.ts'
+import { createKeyBlocks, createNameKeys, type Keys } from '../../../../src/pipeline/pull/merge/key-blocks.ts'
+import { uuid } from '../sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../search-database.ts'
 
 let database: SearchDatabase
@@ -51,4 +52,43 @@ it('a page with one new company takes one key', async () => {
   const [one, next] = [await take(), await take()]
   expect(next.company).toEqual([(one.company[0] ?? 0) + 1])
   expect(next.calculator).toEqual(one.calculator.map((key) => key + 2))
+})
+
+it.each([
+  ['variable', 'calculator_variable', 'variable_id'],
+  ['property', 'custom_property', 'property_id'],
+] as const)('two pages that bring a new %s side by side make one row of two spellings', async (kind, table, column) => {
+  const { db } = database
+  const held = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  // A statement that has found the row missing waits before it writes it.
+  await sql`
+    create function wait_for_test() returns trigger language plpgsql as $$
+    begin perform pg_advisory_xact_lock_shared(1, 1); return new; end $$`.execute(db)
+  await sql`
+    create trigger wait_for_test before insert on ${sql.table(table)} for each row
+    execute function wait_for_test()`.execute(db)
+  const holding = db.transaction().execute(async (trx) => {
+    await sql`select pg_advisory_xact_lock(1, 1)`.execute(trx)
+    held.resolve()
+    await release.promise
+  })
+  await held.promise
+  const pages = [uuid(kind), uuid(kind).toUpperCase()].map((id) => ({ id, keys: createNameKeys(db, kind) }))
+  const resolved = Promise.all(pages.map(({ id, keys }) => keys.resolve([id])))
+  await expect
+    .poll(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+      return rows.length
+    })
+    .toBe(2)
+  release.resolve()
+  await Promise.all([holding, resolved])
+  await sql`drop function wait_for_test cascade`.execute(db)
+
+  expect((await sql`select ${sql.ref(column)} from ${sql.table(table)}`.execute(db)).rows).toHaveLength(1)
+  const [one, other] = pages.map(({ id, keys }) => keys.keyOf(id))
+  expect(one).toEqual(expect.any(Number))
+  expect(other).toBe(one)
 })
