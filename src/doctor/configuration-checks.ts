@@ -1,10 +1,10 @@
 import { readFile, stat } from 'node:fs/promises'
-import { parse } from 'yaml'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
+import { readYaml } from '../read-yaml.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 /** Each problem of a configuration as a finding of its own. Pure. */
@@ -58,7 +58,7 @@ function judgeOrder({ streams }: Config): Found[] {
 
 /** Secrets that stand in the text of a configuration file as they are; a reference to a variable is none. Pure. */
 export function secretsIn(text: string): string[] {
-  const document: unknown = parse(text)
+  const document = readYaml(text)
   return secretPaths.filter((path) => {
     const value = path
       .split('.')

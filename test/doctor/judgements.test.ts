@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { judgeFile, secretsIn, secretVariables } from '../../src/doctor/configuration-checks.ts'
 import { judgeReceiver, judgeRefusals, judgeRoundTrip } from '../../src/doctor/delivery-checks.ts'
 import { checks, examine } from '../../src/doctor/examine.ts'
@@ -107,6 +107,13 @@ describe('webhooks', () => {
       { level: 'warning', subject: 'signature_mismatch' },
     ])
   })
+})
+
+test('a secret that YAML takes for a tag comes out in no warning of the parser', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  onTestFinished(() => warned.mockRestore())
+  expect(secretsIn('exchange: { apiKey: !planted text }')).toEqual(['exchange.apiKey'])
+  expect(warned).not.toHaveBeenCalled()
 })
 
 test('a list of secrets in the configuration file is seen, and a file behind any variable of a secret is looked at', () => {

@@ -77,6 +77,11 @@ pull: { pagesAtOnce: 3 }
     error: expect.stringContaining('jobs.nightly-sync.schedule'),
   })
 
+  await write('notify: { email: { password: *what-only-we-know-of } }\n')
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(count('configuration_refused')).toBe(2), patience)
+  expect(last('configuration_refused')).toMatchObject({ error: expect.stringContaining('nightferry.yaml:7:') })
+
   // It has the schedule of the second one, so that is what differs from the first.
   await write('log: { level: info }\n')
   daemon.child.kill('SIGHUP')
