@@ -264,6 +264,7 @@ const finalCodes = new Set([
   'exchange_not_found',
   'exchange_refused',
   'partner_query_failed',
+  'partner_query_too_slow',
   'partner_driver_missing',
   'partner_snapshot_off',
   'database_permission_denied',
