@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
@@ -112,6 +113,27 @@ export function judgeFile(
   return [warning(open, todo, file)]
 }
 
+/** From then on a certificate that is renewed by itself should have been. Days. */
+const renewedBefore = 14
+const dayMs = 86_400_000
+
+/** How long the certificate of the HTTP API is still valid. Pure. */
+export function judgeCertificate(file: string, pem: string | Buffer, now: Date): Found[] {
+  let end: Date
+  try {
+    end = new Date(new X509Certificate(pem).validTo)
+  } catch (wrong) {
+    return [error(`${file} is no certificate in PEM: ${(wrong as Error).message}`, 'fix http.certificateFile', file)]
+  }
+  const day = end.toISOString().slice(0, 10)
+  const todo = 'renew it, then systemctl reload nightferry: serve reads it again at SIGHUP'
+  if (end <= now) return [error(`The certificate in ${file} ended on ${day}`, todo, file)]
+  if (end.getTime() - now.getTime() < renewedBefore * dayMs) {
+    return [warning(`The certificate in ${file} ends on ${day}`, todo, file)]
+  }
+  return [ok(`The certificate in ${file} is valid until ${day}`, file)]
+}
+
 /** Pure. */
 function judgeAssumptions({ assumed, kinds }: Contract): Found[] {
   const added = kinds.length === 0 ? '' : `, and ${kinds.length} kinds of request are added`
@@ -164,6 +186,20 @@ export const configurationChecks: readonly Check[] = [
       await on(ward.config, 'configuration')
       await on(ward.contract, 'contract')
       return await ward.serving().then(() => [ok('nightferry serve would start with these settings')], problemsOf)
+    },
+  },
+  {
+    id: 'http_certificate',
+    group: 'configuration',
+    why: 'Clients refuse a certificate that has ended: the HTTP API, its metrics and the console are gone for them then.',
+    run: async (ward) => {
+      const { http } = await on(ward.config, 'configuration')
+      const file = http.certificateFile
+      if (http.port === null || file === null) return [ok('The HTTP API has no certificate of its own')]
+      return await readFile(file).then(
+        (pem) => judgeCertificate(file, pem, ward.now()),
+        (wrong: Error) => [error(`${file} cannot be read: ${wrong.message}`, 'fix http.certificateFile', file)],
+      )
     },
   },
   {
