@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
 import type { z } from 'zod'
+import { readYaml, YamlError } from '../read-yaml.ts'
 import { ConfigError, type ConfigProblem, interpolate, variableOf, variablesWithFile } from './environment.ts'
 import { type Config, isOurStream, type StreamName, secretPaths, settings, streamNames } from './schema.ts'
 import { leafPaths, likelySetting, meant, nearestName, valueFromText } from './setting-paths.ts'
@@ -31,7 +31,9 @@ export function loadConfig({ file, environment, overrides = [], addedStreams = (
   if (!checked.success) {
     // A reference that was not resolved is told once, not also for what its text is not.
     const told = new Set(problems.map(({ path }) => path))
-    problems.push(...checked.error.issues.map(problemOf).filter(({ path }) => !told.has(path)))
+    problems.push(
+      ...checked.error.issues.map((issue) => problemOf(issue, merged)).filter(({ path }) => !told.has(path)),
+    )
   }
   if (!checked.success || problems.length > 0) {
     throw new ConfigError(`The configuration ${file === null ? '' : `in ${file} `}cannot be used:`, problems)
@@ -46,15 +48,7 @@ function readDocument(file: string): Record<string, unknown> {
   } catch (error) {
     throw new ConfigError('The configuration cannot be read:', [{ path: file, message: (error as Error).message }])
   }
-  const document = parseDocument(text, { prettyErrors: true })
-  if (document.errors.length > 0) {
-    const broken = document.errors.map((error) => ({
-      path: `${file}:${error.linePos?.[0].line ?? '?'}:${error.linePos?.[0].col ?? '?'}`,
-      message: (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
-    }))
-    throw new ConfigError('The configuration is no valid YAML:', broken)
-  }
-  const value = unfolded(document, file)
+  const value = documentIn(text, file)
   const cycle = aliasCycle(value)
   if (cycle !== null) {
     throw new ConfigError('The configuration is no valid YAML:', [
@@ -70,12 +64,16 @@ function readDocument(file: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-/** An alias without its anchor, or aliases that would unfold into gigabytes, are found only here. */
-function unfolded(document: ReturnType<typeof parseDocument>, file: string): unknown {
+function documentIn(text: string, file: string): unknown {
   try {
-    return document.toJS()
+    return readYaml(text)
   } catch (error) {
-    throw new ConfigError('The configuration is no valid YAML:', [{ path: file, message: (error as Error).message }])
+    if (!(error instanceof YamlError)) throw error
+    const broken = error.faults.map(({ at, message }) => ({
+      path: at === null ? file : `${file}:${at.line}:${at.column}`,
+      message,
+    }))
+    throw new ConfigError('The configuration is no valid YAML:', broken)
   }
 }
 
@@ -104,7 +102,9 @@ function* fromEnvironment(
         if (held === '') problems.push({ path, message: `${variable}_FILE: ${file} is empty` })
         else yield [path, held]
       } catch (error) {
-        problems.push({ path, message: `${variable}_FILE: ${(error as Error).message}` })
+        // The system's words quote the name of the file, and the secret itself may stand in its place by mistake.
+        const { code } = error as NodeJS.ErrnoException
+        problems.push({ path, message: `${variable}_FILE: the file that it names cannot be read (${code})` })
       }
     } else if (text !== '') yield [path, text]
   }
@@ -168,13 +168,17 @@ function setAt(document: Record<string, unknown>, path: string, value: unknown):
   if (last !== undefined) at[last] = value
 }
 
-function problemOf(issue: z.core.$ZodIssue): ConfigProblem {
+function problemOf(issue: z.core.$ZodIssue, document: Document): ConfigProblem {
   const path = issue.path.join('.')
   if (issue.code === 'unrecognized_keys') {
     const [key] = issue.keys.map((name) => [...issue.path, name].join('.')).filter((name) => name in removedSettings)
     if (key !== undefined) return { path: key, message: removedSettings[key] ?? '' }
     const section = issue.path.map(String)
-    const named = issue.keys.map((key) => `${key}${meant(likelySetting([...section, key].join('.')))}`)
+    const values = issue.path.reduce<unknown>((at, name) => (at as Document)[String(name)], document) as Document
+    // Of `{ apiKey: one,two }` the second half of the key is a name without a value.
+    const shown = (name: string) =>
+      values[name] === null ? '(a name without a value; is it part of a text that needs quotes?)' : name
+    const named = issue.keys.map((name) => `${shown(name)}${meant(likelySetting([...section, name].join('.')))}`)
     return { path, message: `unknown ${issue.keys.length === 1 ? 'setting' : 'settings'} ${named.join(', ')}` }
   }
   return { path, message: issue.message }

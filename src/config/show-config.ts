@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
+import { readYaml } from '../read-yaml.ts'
 import { addressProblem } from './database-address.ts'
 import { variableOf, variablesWithFile } from './environment.ts'
 import type { ConfigSources } from './load-config.ts'
@@ -104,7 +104,7 @@ export function settingsInForce(
   { file, environment, overrides = [] }: Pick<ConfigSources, 'file' | 'environment' | 'overrides'>,
 ): SettingInForce[] {
   const shown = showableConfig(config)
-  const document = file === null ? {} : readYaml(file)
+  const document = file === null ? {} : documentOf(file)
   const isSet = (variable: string) => (environment[variable] ?? '') !== ''
   const originOf = (path: string): Pick<SettingInForce, 'from' | 'where'> => {
     if (overrides.some((given) => given.startsWith(`${path}=`))) return { from: 'flag', where: null }
@@ -116,9 +116,9 @@ export function settingsInForce(
   return leafPaths().map((path) => ({ path, value: JSON.stringify(valueAt(shown, path) ?? null), ...originOf(path) }))
 }
 
-function readYaml(file: string): unknown {
+function documentOf(file: string): unknown {
   try {
-    return parseDocument(readFileSync(file, 'utf8')).toJS()
+    return readYaml(readFileSync(file, 'utf8'))
   } catch {
     // It was readable when the process started, and what is in force came from it.
     return {}

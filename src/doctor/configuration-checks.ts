@@ -1,10 +1,11 @@
+import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
-import { parse } from 'yaml'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
+import { readYaml } from '../read-yaml.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 /** Each problem of a configuration as a finding of its own. Pure. */
@@ -58,7 +59,7 @@ function judgeOrder({ streams }: Config): Found[] {
 
 /** Secrets that stand in the text of a configuration file as they are; a reference to a variable is none. Pure. */
 export function secretsIn(text: string): string[] {
-  const document: unknown = parse(text)
+  const document = readYaml(text)
   return secretPaths.filter((path) => {
     const value = path
       .split('.')
@@ -110,6 +111,27 @@ export function judgeFile(
   const open = `${named}, and others than ${readers} can open it (mode ${(mode & 0o777).toString(8)})`
   const todo = `chmod ${most.toString(8)} ${file}, or name a variable there, such as apiKey: \${EXCHANGE_API_KEY}`
   return [warning(open, todo, file)]
+}
+
+/** From then on a certificate that is renewed by itself should have been. Days. */
+const renewedBefore = 14
+const dayMs = 86_400_000
+
+/** How long the certificate of the HTTP API is still valid. Pure. */
+export function judgeCertificate(file: string, pem: string | Buffer, now: Date): Found[] {
+  let end: Date
+  try {
+    end = new Date(new X509Certificate(pem).validTo)
+  } catch (wrong) {
+    return [error(`${file} is no certificate in PEM: ${(wrong as Error).message}`, 'fix http.certificateFile', file)]
+  }
+  const day = end.toISOString().slice(0, 10)
+  const todo = 'renew it, then systemctl reload nightferry: serve reads it again at SIGHUP'
+  if (end <= now) return [error(`The certificate in ${file} ended on ${day}`, todo, file)]
+  if (end.getTime() - now.getTime() < renewedBefore * dayMs) {
+    return [warning(`The certificate in ${file} ends on ${day}`, todo, file)]
+  }
+  return [ok(`The certificate in ${file} is valid until ${day}`, file)]
 }
 
 /** Pure. */
@@ -164,6 +186,20 @@ export const configurationChecks: readonly Check[] = [
       await on(ward.config, 'configuration')
       await on(ward.contract, 'contract')
       return await ward.serving().then(() => [ok('nightferry serve would start with these settings')], problemsOf)
+    },
+  },
+  {
+    id: 'http_certificate',
+    group: 'configuration',
+    why: 'Clients refuse a certificate that has ended: the HTTP API, its metrics and the console are gone for them then.',
+    run: async (ward) => {
+      const { http } = await on(ward.config, 'configuration')
+      const file = http.certificateFile
+      if (http.port === null || file === null) return [ok('The HTTP API has no certificate of its own')]
+      return await readFile(file).then(
+        (pem) => judgeCertificate(file, pem, ward.now()),
+        (wrong: Error) => [error(`${file} cannot be read: ${wrong.message}`, 'fix http.certificateFile', file)],
+      )
     },
   },
   {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import { z } from 'zod'
+import { readYaml } from '../read-yaml.ts'
 import {
   type Endpoint,
   endpoint,
@@ -134,7 +134,7 @@ function containsItself(document: unknown): boolean {
 export function loadContract(file: string): Contract {
   let document: unknown
   try {
-    document = parse(readFileSync(file, 'utf8'))
+    document = readYaml(readFileSync(file, 'utf8'))
   } catch (error) {
     throw new ContractError(`${file}: ${(error as Error).message}`)
   }

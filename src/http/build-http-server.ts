@@ -1,4 +1,6 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Server as SecureServer } from 'node:https'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -32,18 +34,36 @@ const maxActing = 3
 
 type HttpSettings = Config['http']
 
-/** @throws {ConfigError} naming the file that cannot be read. */
+/** @throws {ConfigError} naming the file that cannot be used. */
 function readTls({ certificateFile, keyFile }: HttpSettings): { cert: Buffer; key: Buffer } | null {
   if (certificateFile === null || keyFile === null) return null
-  const read = (name: string, file: string): Buffer => {
+  const trying = <T>(name: string, wrong: string, work: () => T): T => {
     try {
-      return readFileSync(file)
+      return work()
     } catch (error) {
-      const message = `cannot be read: ${(error as Error).message}`
+      const message = `${wrong}: ${(error as Error).message}`
       throw new ConfigError('The HTTP API cannot have TLS:', [{ path: `http.${name}`, message }])
     }
   }
-  return { cert: read('certificateFile', certificateFile), key: read('keyFile', keyFile) }
+  const cert = trying('certificateFile', 'cannot be read', () => readFileSync(certificateFile))
+  const key = trying('keyFile', 'cannot be read', () => readFileSync(keyFile))
+  const certificate = trying('certificateFile', 'is no certificate in PEM', () => new X509Certificate(cert))
+  const privateKey = trying('keyFile', 'is no private key in PEM', () => createPrivateKey(key))
+  if (!certificate.checkPrivateKey(privateKey)) {
+    const message = 'does not belong to the certificate of http.certificateFile'
+    throw new ConfigError('The HTTP API cannot have TLS:', [{ path: 'http.keyFile', message }])
+  }
+  return { cert, key }
+}
+
+/**
+ * Reads the certificate and its key from their files again, which may have been renewed.
+ * @returns what shows them to connections from then on; those that are there keep the old ones.
+ * @throws {ConfigError} naming the file that cannot be used; nothing is changed then.
+ */
+export function readCertificateAgain({ server }: FastifyInstance, settings: HttpSettings): () => void {
+  const tls = readTls(settings)
+  return tls === null ? () => {} : () => (server as SecureServer).setSecureContext(tls)
 }
 
 /** The API over HTTP, not yet listening. Every error is `application/problem+json`. */

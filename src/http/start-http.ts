@@ -5,13 +5,18 @@ import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { buildHttpServer } from './build-http-server.ts'
+import { buildHttpServer, readCertificateAgain } from './build-http-server.ts'
 import { isLoopback } from './may-enter.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import type { HttpContext } from './route.ts'
 import { allRoutes, describeRoutes } from './routes/all-routes.ts'
 
-export type HttpServer = { url: string; close(): Promise<void> }
+export type HttpServer = {
+  url: string
+  /** As the function of that name does, with the files that were named at the start. */
+  readCertificateAgain(): () => void
+  close(): Promise<void>
+}
 
 /** The API cannot be served where it was asked for. */
 class HttpUnavailable extends Error {
@@ -85,5 +90,6 @@ export async function startHttp(
   const { port } = server.server.address() as AddressInfo
   const scheme = http.certificateFile === null ? 'http' : 'https'
   const name = http.host.includes(':') ? `[${http.host}]` : http.host
-  return { url: `${scheme}://${name}:${port}`, close }
+  const url = `${scheme}://${name}:${port}`
+  return { url, readCertificateAgain: () => readCertificateAgain(server, http), close }
 }

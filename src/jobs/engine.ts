@@ -52,9 +52,9 @@ export type Engine = {
    * @param options.beforeLook called before each look, at whatever.
    * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to
    *   later.
-   * @param options.yields a look at a run of another destination than the configured one is left to other processes,
-   *   and the run ends only when none has taken it for as long as faults are tolerated. Without it the run ends at
-   *   once.
+   * @param options.yields a look at a run of another destination than the configured one, or of a job, step or search
+   *   that this process does not know, is left to other processes, and the run ends only when none has taken it for as
+   *   long as faults are tolerated. Without it the run ends at once.
    * @param options.runEnded called once this process has ended a run, well or not. It must not throw.
    */
   work(deps: Deps, jobs: readonly Job[], options?: WorkOptions): Promise<void>
@@ -192,12 +192,17 @@ export async function startEngine(url: string, config: Config, onError: (error: 
         .executeTakeFirstOrThrow()
       const job = jobs.find((known) => known.name === name)
       if (job === undefined)
-        throw new StopRun('job_unknown', `Run ${id} is of the job ${name}, which this version does not know`)
+        throw new StopRun(
+          'job_unknown',
+          `Run ${id} is of the job ${name}, which the version and configuration of this process do not have`,
+        )
       if (await lookAtRun(deps, job, id)) await runEnded?.(id)
       return true
     })
     await handle(queues.submission, engine.submissionsAtOnce, (id, timer) => lookAtSubmission(deps, id, timer))
-    await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id, stopping.signal))
+    await handle(queues.page, config.pull.pagesAtOnce, (id) =>
+      lookAtPage(deps, id, { stopping: stopping.signal, yields }),
+    )
   }
 
   return {
@@ -239,7 +244,7 @@ async function guarded(
   } catch (caught) {
     const error = withRemedy(caught)
     const run = await runBehind(deps, queue, job.data.id)
-    const leave = yields && (checking || (error as { code?: unknown }).code === 'destination_changed')
+    const leave = yields && (checking || ofOthers.has((error as { code?: unknown }).code))
     const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= job.retryLimit
     deps.logger[final ? 'error' : 'warn'](
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
@@ -257,6 +262,9 @@ async function guarded(
 
 class LookFailed extends Error {}
 
+/** What this process cannot do, and one of another configuration or version may. */
+const ofOthers = new Set<unknown>(['destination_changed', 'job_unknown', 'step_unknown'])
+
 /** Errors whose cause a person has to fix: another attempt in a minute would end the same way. */
 const finalCodes = new Set([
   'exchange_unauthorized',
@@ -264,6 +272,7 @@ const finalCodes = new Set([
   'exchange_not_found',
   'exchange_refused',
   'partner_query_failed',
+  'partner_query_too_slow',
   'partner_driver_missing',
   'partner_snapshot_off',
   'database_permission_denied',

@@ -35,13 +35,14 @@ export function startScheduler(
 ): { tick: () => Promise<void>; stop: () => Promise<void> } {
   dueOccurrence(job.name, scheduleOf(deps.config, job.name), deps.now())
   const force = inForce(deps, job.name, began)
+  const seen = seenInTime(deps, job.name)
   const look = async (): Promise<void> => {
     await deps.readClock?.()
     const now = deps.now()
     // Read each time: a configuration that is read again may have another one.
     const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
-    const late = due !== null && now.getTime() - due.getTime() > missedAfterMs
+    const late = due !== null && isLate(due, now) && !seen.has(due)
     if (due !== null) await takeBackAhead(deps.db, job.name, now)
     const since = await force(setting, now)
     if (due === null || due <= since || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
@@ -52,7 +53,10 @@ export function startScheduler(
       return
     }
     // Its last occurrence stays due, and is judged as any other once the job is resumed.
-    if (await isPaused(deps.db, job.name)) return
+    if (await isPaused(deps.db, job.name)) {
+      seen.forget()
+      return
+    }
     const missed = late && !(await isWaiting(deps.db, job.name, due))
     if (missed && setting.missed === 'skip') {
       await insertSkippedRun(deps.db, job.name, due)
@@ -63,10 +67,11 @@ export function startScheduler(
   }
   let ticking = Promise.resolve()
   // One after the other: what a slow one found would otherwise be noted over what a later one has.
-  const tick = (): Promise<void> => {
+  const tick = async (): Promise<void> => {
+    seen.note()
     const ended = ticking.then(look)
     ticking = ended.catch(() => {})
-    return ended
+    await ended
   }
   const guarded = () =>
     tick().catch((error: Error) => {
@@ -90,6 +95,29 @@ export function startScheduler(
       clearTimeout(timer)
       // A tick that has begun must not start a run after us.
       await ticking
+    },
+  }
+}
+
+function isLate(due: Date, now: Date): boolean {
+  return now.getTime() - due.getTime() > missedAfterMs
+}
+
+/**
+ * The occurrence that this daemon saw fall due in time. Kept here as well as in the database, which may be away at that
+ * very moment: what a daemon saw was not missed.
+ */
+function seenInTime(deps: Deps, job: string): { note(): void; has(due: Date): boolean; forget(): void } {
+  let seen: Date | null = null
+  return {
+    note: () => {
+      const now = deps.now()
+      const due = dueOccurrence(job, scheduleOf(deps.config, job), now)
+      if (due !== null && !isLate(due, now)) seen = due
+    },
+    has: (due) => seen?.getTime() === due.getTime(),
+    forget: () => {
+      seen = null
     },
   }
 }

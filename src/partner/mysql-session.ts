@@ -2,7 +2,7 @@ import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompile
 import type { Connection, FieldPacket } from 'mysql2'
 import type { PartnerOptions } from './dialect.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
-import { keepAliveAfterMs } from './partner-errors.ts'
+import { type ErrorKinds, keepAliveAfterMs } from './partner-errors.ts'
 import { inSession, loadDriver, pushedRows, readServerAddress, type ServerSession } from './server-session.ts'
 
 /** A value as the server wrote it on the wire. */
@@ -125,13 +125,19 @@ async function close(connection: Connection, reading: boolean): Promise<void> {
   connection.destroy()
 }
 
-/** The errors of a server that stops, ends the connection or the statement, or is out of time. */
-const brokenOff = new Set([1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 1969, 3024, 4031])
+/** The errors of a server that stops, or ends the connection or the statement. */
+const brokenOff = new Set([1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031])
 
-/** Whether an error of the driver says that server or connection are lost. */
-export function isLost(error: unknown): boolean {
-  const { sqlState, errno, fatal } = error as { sqlState?: string; errno?: number; fatal?: boolean }
-  return fatal === true || sqlState === undefined || (errno !== undefined && brokenOff.has(errno))
+/** The errors of a statement that met `max_statement_time` (MariaDB) or `max_execution_time` (MySQL). */
+const outOfTime = new Set([1969, 3024])
+
+/** How the errors of the driver are told apart. */
+export const mysqlErrors: ErrorKinds = {
+  isLost: (error) => {
+    const { sqlState, errno, fatal } = error as { sqlState?: string; errno?: number; fatal?: boolean }
+    return fatal === true || sqlState === undefined || (errno !== undefined && brokenOff.has(errno))
+  },
+  isTooSlow: (error) => outOfTime.has((error as { errno?: number }).errno ?? 0),
 }
 
 /** A session of a MySQL or MariaDB server that only asks. */

@@ -9,7 +9,7 @@ import {
   type QueryPlan,
   textBytes,
 } from './dialect.ts'
-import { isLost, type MysqlSession, type MysqlValue, openMysqlSession } from './mysql-session.ts'
+import { type MysqlSession, type MysqlValue, mysqlErrors, openMysqlSession } from './mysql-session.ts'
 import { boundOf, inSession, inUtc, type OldestTransaction, type ServerBound } from './server-session.ts'
 import { type PlanQuestion, type ServerDialect, ServerSnapshot } from './server-snapshot.ts'
 
@@ -193,7 +193,7 @@ const mysqlDialect: ServerDialect<FieldPacket, MysqlColumn, MysqlValue> = {
   },
 
   explain,
-  isLost,
+  errors: mysqlErrors,
 }
 
 /** A cursor column so that it sorts, prints and compares as one and the same value. */

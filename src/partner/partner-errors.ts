@@ -23,7 +23,12 @@ export const keepAliveAfterMs = 20_000
 
 /** A query against the partner's database failed; `code` tells what a person has to look at. */
 export class PartnerDatabaseError extends Error {
-  readonly code: 'partner_unreachable' | 'partner_query_failed' | 'partner_driver_missing' | 'partner_snapshot_off'
+  readonly code:
+    | 'partner_unreachable'
+    | 'partner_query_failed'
+    | 'partner_query_too_slow'
+    | 'partner_driver_missing'
+    | 'partner_snapshot_off'
 
   constructor(code: PartnerDatabaseError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -67,9 +72,27 @@ export function queryFailed(stream: string, error: unknown): PartnerDatabaseErro
   )
 }
 
+/** Asked again the query would take as long, and burden the partner's server for as long. */
+export function tooSlow(stream: string, error: unknown): PartnerDatabaseError {
+  return new PartnerDatabaseError(
+    'partner_query_too_slow',
+    `The query of the stream ${stream} took longer than a statement may: ${reasonOf(error)}. Make it quicker, or give it more time with partner.statementTimeoutMs.`,
+    { cause: error },
+  )
+}
+
+/** How a driver's errors are told apart. */
+export type ErrorKinds = {
+  /** Whether server or connection are lost, which says nothing of the statement. */
+  isLost: (error: unknown) => boolean
+  /** Whether the statement took longer than `partner.statementTimeoutMs`. */
+  isTooSlow: (error: unknown) => boolean
+}
+
 /** What an error of a driver means for the stream that was read. */
-export function readFailed(stream: string, error: unknown, isLost: (error: unknown) => boolean): PartnerDatabaseError {
+export function readFailed(stream: string, error: unknown, { isLost, isTooSlow }: ErrorKinds): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
+  if (isTooSlow(error)) return tooSlow(stream, error)
   return isLost(error) ? brokeOff(stream, error) : queryFailed(stream, error)
 }
 

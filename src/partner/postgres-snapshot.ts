@@ -20,6 +20,7 @@ import {
   PartnerDatabaseError,
   queryFailed,
   requireColumns,
+  tooSlow,
   unreachable,
 } from './partner-errors.ts'
 import {
@@ -36,6 +37,9 @@ import {
 } from './postgres-cursor.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
+
+/** The connection, when it ends, and how long the server lets a statement take (milliseconds; 0: no limit). */
+type Session = { client: pg.Client; ended: Promise<void>; limitMs: number }
 
 /** One read-only, repeatable-read transaction of a PostgreSQL server. */
 export async function openPostgresSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
@@ -64,28 +68,31 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     await client.end().catch(() => {})
     throw unreachable(options.url, error)
   }
+  const session: Session = { client, ended, limitMs: options.statementTimeoutMs }
   return {
     server,
     lacks: bound.lacks,
     openMs: bound.openMs,
     cursorType: async (query) => {
-      const type = (await describe(client, query)).get(query.cursor)
+      const type = (await describe(session, query)).get(query.cursor)
       const { rows } = await failing(
+        session,
         query.stream,
         client.query<{ name: string }>('select format_type($1::oid, null) as name', [type]),
       )
       return rows[0]?.name ?? null
     },
     check: async (query) => {
-      const fields = await describe(client, query)
+      const fields = await describe(session, query)
       return query.cursor === null ? null : protectionOf(fields.get(query.cursor), bound)
     },
-    explain: (query) => explain(client, bound, query),
-    delta: (delta) => readDelta(client, ended, bound, delta),
-    all: (query) => readAll(client, ended, bound, query),
-    lines: (query) => readLines(client, ended, query),
+    explain: (query) => explain(session, bound, query),
+    delta: (delta) => readDelta(session, bound, delta),
+    all: (query) => readAll(session, bound, query),
+    lines: (query) => readLines(session, query),
     hasRows: async (query) => {
       const { rowCount } = await failing(
+        session,
         query.stream,
         client.query(`select from (${withoutSemicolon(query.query)}\n) s limit 1`),
       )
@@ -132,9 +139,9 @@ function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
   }
 }
 
-async function* readDelta(client: pg.Client, ended: Promise<void>, bound: PostgresBound, delta: DeltaQuery): DeltaRows {
-  const fields = await describe(client, delta)
-  yield* readRows(client, ended, delta, deltaSql(fields.get(delta.cursor), bound, delta))
+async function* readDelta(session: Session, bound: PostgresBound, delta: DeltaQuery): DeltaRows {
+  const fields = await describe(session, delta)
+  yield* readRows(session, delta, deltaSql(fields.get(delta.cursor), bound, delta))
 }
 
 /**
@@ -142,14 +149,14 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
  * a type whose texts do not say, asked for by itself, by an expression that no index has: a walk through an index may
  * take longer than reading all.
  */
-function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, query: CursorQuery): AllRows {
+function readAll(session: Session, bound: PostgresBound, query: CursorQuery): AllRows {
   const { stream } = query
   let newest: Promise<(string | null)[] | null> | (string | null)[] | null = null
   async function* rows(): DeltaRows {
-    const type = (await describe(client, query)).get(query.cursor)
+    const type = (await describe(session, query)).get(query.cursor)
     const { select, at } = cursorSql(type, bound, query)
     const met = new NewestRow(type, query)
-    for await (const batch of readRows(client, ended, query, { text: select, values: [] })) {
+    for await (const batch of readRows(session, query, { text: select, values: [] })) {
       met.look(batch)
       yield batch
     }
@@ -160,9 +167,8 @@ function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, 
     // Found first and printed afterwards: the server would print every row before it sorts.
     const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${at} is not null order by coalesce(${at}, ${at}) desc limit 1`
     const { select: text } = cursorSql(type, bound, { ...query, query: found })
-    newest = failing(stream, client.query<(string | null)[]>({ text, rowMode: 'array' })).then(
-      (answer) => answer.rows[0] ?? null,
-    )
+    const asked = session.client.query<(string | null)[]>({ text, rowMode: 'array' })
+    newest = failing(session, stream, asked).then((answer) => answer.rows[0] ?? null)
     // It is under way while the last rows are stored, and awaited after that.
     newest.catch(() => {})
   }
@@ -170,13 +176,14 @@ function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, 
 }
 
 async function* readRows(
-  client: pg.Client,
-  ended: Promise<void>,
+  session: Session,
   { stream, fetchRows }: StreamQuery,
   { text, values }: { text: string; values: unknown[] },
 ): DeltaRows {
-  const cursor = client.query(new Cursor(text, values, { rowMode: 'array' }))
+  const cursor = session.client.query(new Cursor(text, values, { rowMode: 'array' }))
+  let asked = performance.now()
   const read = (count: number) => {
+    asked = performance.now()
     const reading = cursor.read(count) as Promise<(string | null)[][]>
     // Anyone who stops listening never awaits what was asked for in advance.
     reading.catch(() => {})
@@ -192,35 +199,37 @@ async function* readRows(
       yield rows
     }
   } catch (error) {
-    throw readFailed(stream, error)
+    throw readFailed(session, stream, error, asked)
   } finally {
     // Closing waits for an answer of the server, which a connection that broke off never brings.
-    await Promise.race([cursor.close().catch(() => {}), ended])
+    await Promise.race([cursor.close().catch(() => {}), session.ended])
   }
 }
 
 async function explain(
-  client: pg.Client,
+  session: Session,
   bound: PostgresBound,
   query: StreamQuery & { cursor: string | null },
 ): Promise<QueryPlan> {
-  const fields = await describe(client, query)
+  const fields = await describe(session, query)
   const whole = `select ${textColumns(query)} from (${withoutSemicolon(query.query)}\n) s`
   const type = query.cursor === null ? undefined : fields.get(query.cursor)
   const marker = markerOf(type)
-  if (query.cursor === null || marker === null) return await failing(query.stream, explainPostgres(client, whole, null))
+  if (query.cursor === null || marker === null)
+    return await failing(session, query.stream, explainPostgres(session.client, whole, null))
   const delta = deltaSql(type, bound, { ...query, cursor: query.cursor, from: marker, overlapMs: 0 })
-  return await failing(query.stream, explainPostgres(client, whole, { ...delta, marker }))
+  return await failing(session, query.stream, explainPostgres(session.client, whole, { ...delta, marker }))
 }
 
 /** The server writes the lines itself, and nobody parses them on the way. */
-async function* readLines(client: pg.Client, ended: Promise<void>, query: StreamQuery): AsyncGenerator<Buffer> {
-  await describe(client, { ...query, cursor: null })
-  const copy = client.query(
+async function* readLines(session: Session, query: StreamQuery): AsyncGenerator<Buffer> {
+  await describe(session, { ...query, cursor: null })
+  const asked = performance.now()
+  const copy = session.client.query(
     copyTo(`copy (select ${textColumns(query)} from (${withoutSemicolon(query.query)}\n) s) to stdout`),
   )
   // A stream over a connection that broke off ends with neither data nor error.
-  const lost = ended.then(() => {
+  const lost = session.ended.then(() => {
     copy.destroy(new Error('the connection ended'))
   })
   void lost
@@ -230,7 +239,7 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
     over = true
   } catch (error) {
     over = true
-    throw readFailed(query.stream, error)
+    throw readFailed(session, query.stream, error, asked)
   } finally {
     // A reader that stops early leaves lines on the connection. They pass unread, and the next question waits for it.
     if (!over) copy.on('error', () => {}).resume()
@@ -241,7 +250,7 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
 type ExtendedQuery = pg.QueryConfig & { queryMode: 'extended' }
 
 async function describe(
-  client: pg.Client,
+  session: Session,
   { stream, query, columns, cursor }: StreamQuery & { cursor: string | null },
 ): Promise<Map<string, number>> {
   // In this mode the server takes one statement alone: a second one could end the read-only transaction.
@@ -249,7 +258,7 @@ async function describe(
     text: `select * from (${withoutSemicolon(query)}\n) s limit 0`,
     queryMode: 'extended',
   }
-  const { fields } = await failing(stream, client.query(described))
+  const { fields } = await failing(session, stream, session.client.query(described))
   const wanted = cursor === null ? columns : [...columns, cursor]
   requireColumns(
     stream,
@@ -259,16 +268,33 @@ async function describe(
   return new Map(fields.map((field) => [field.name, field.dataTypeID]))
 }
 
-async function failing<T>(stream: string, work: Promise<T>): Promise<T> {
+async function failing<T>(session: Session, stream: string, work: Promise<T>): Promise<T> {
+  const asked = performance.now()
   try {
     return await work
   } catch (error) {
-    throw readFailed(stream, error)
+    throw readFailed(session, stream, error, asked)
   }
 }
 
-function readFailed(stream: string, error: unknown): PartnerDatabaseError {
+const queryCanceled = '57014'
+
+/** The clocks of two machines do not run alike. */
+const nearly = 0.9
+
+/**
+ * Whether `statement_timeout` ended the statement, or a person: the server gives both the same code, and words of its
+ * own language.
+ */
+function tookTooLong({ limitMs }: Session, error: unknown, asked: number): boolean {
+  if (!(error instanceof pg.DatabaseError) || error.code !== queryCanceled || limitMs === 0) return false
+  return performance.now() - asked >= limitMs * nearly
+}
+
+/** @param asked when the server began with it, by our monotonic clock. */
+function readFailed(session: Session, stream: string, error: unknown, asked: number): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
+  if (tookTooLong(session, error, asked)) return tooSlow(stream, error)
   const lost = !(error instanceof pg.DatabaseError) || error.code?.startsWith('57') || error.code?.startsWith('08')
   return lost ? brokeOff(stream, error) : queryFailed(stream, error)
 }

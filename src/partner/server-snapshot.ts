@@ -10,7 +10,7 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { readFailed, requireColumns } from './partner-errors.ts'
+import { type ErrorKinds, readFailed, requireColumns } from './partner-errors.ts'
 import type { ServerBound, ServerSession } from './server-session.ts'
 
 type Sql = RawBuilder<unknown>
@@ -52,8 +52,7 @@ export type ServerDialect<Field extends { name: string }, Column extends { kind:
   newest(bound: ServerBound, column: Column): Sql
 
   explain(session: ServerSession<Field, Value>, asked: PlanQuestion): Promise<QueryPlan>
-  /** Whether an error says that server or connection are lost, and nothing of the statement. */
-  readonly isLost: (error: unknown) => boolean
+  readonly errors: ErrorKinds
 }
 
 /** A query, and what reads all of its rows, and those past a watermark; `past` is null without a cursor. */
@@ -166,7 +165,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
         yield rows.map((row) => row.map((value, index) => texts[index]?.(value) ?? null))
       }
     } catch (error) {
-      throw readFailed(stream, error, this.#dialect.isLost)
+      throw readFailed(stream, error, this.#dialect.errors)
     }
   }
 
@@ -238,7 +237,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
     try {
       return await work
     } catch (error) {
-      throw readFailed(stream, error, this.#dialect.isLost)
+      throw readFailed(stream, error, this.#dialect.errors)
     }
   }
 }

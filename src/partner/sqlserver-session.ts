@@ -2,6 +2,7 @@ import { DummyDriver, Kysely, MssqlAdapter, MssqlIntrospector, MssqlQueryCompile
 import type * as Tedious from 'tedious'
 import type { PartnerOptions } from './dialect.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
+import type { ErrorKinds } from './partner-errors.ts'
 import {
   inSession,
   loadDriver,
@@ -162,6 +163,9 @@ async function* read(
   }
 }
 
+/** The driver's own code of a request whose time is over. */
+const requestOver = 'ETIMEOUT'
+
 /** A request that is cancelled when its time is over, however far its answer has come. */
 function requestOf(
   { tedious, connection, statementTimeoutMs }: Open,
@@ -179,7 +183,11 @@ function requestOf(
         }, statementTimeoutMs)
   const request = new tedious.Request(sql, (error) => {
     clearTimeout(timer)
-    done(overdue && error ? new Error(`the statement took longer than ${statementTimeoutMs} ms`) : error)
+    done(
+      overdue && error
+        ? new tedious.RequestError(`it was not done after ${statementTimeoutMs} ms`, requestOver)
+        : error,
+    )
   })
   for (const [index, value] of parameters.entries()) {
     request.addParameter(
@@ -196,10 +204,13 @@ const snapshotLost = new Set([3960, 3961, 3966])
 /** Errors of this class and above are the server's own trouble, not the statement's. */
 const serverTrouble = 17
 
-/** Whether an error of the driver says that server or connection are lost. */
-export function isLost(error: unknown): boolean {
-  const { number, class: severity = 0 } = error as { number?: number; class?: number }
-  return number === undefined || severity >= serverTrouble || snapshotLost.has(number)
+/** How the errors of the driver are told apart. */
+export const sqlserverErrors: ErrorKinds = {
+  isLost: (error) => {
+    const { number, class: severity = 0 } = error as { number?: number; class?: number }
+    return number === undefined || severity >= serverTrouble || snapshotLost.has(number)
+  },
+  isTooSlow: (error) => (error as { code?: string }).code === requestOver,
 }
 
 /** A session of a SQL Server that only asks. */

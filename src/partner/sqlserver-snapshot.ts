@@ -19,11 +19,11 @@ import {
 } from './server-session.ts'
 import { type PlanQuestion, type ServerDialect, ServerSnapshot } from './server-snapshot.ts'
 import {
-  isLost,
   openSqlserverSession,
   type SqlserverField,
   type SqlserverSession,
   type SqlserverValue,
+  sqlserverErrors,
 } from './sqlserver-session.ts'
 
 /**
@@ -191,7 +191,7 @@ export const sqlserverDialect: ServerDialect<SqlserverField, SqlserverColumn, Sq
   newest,
 
   explain,
-  isLost,
+  errors: sqlserverErrors,
 }
 
 /** An expression of that kind as a text without loss, or as what the driver reads without loss. */

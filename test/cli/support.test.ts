@@ -117,12 +117,12 @@ describe('the bundle', () => {
     expect(texts.get('doctor.json')).toContain('"partner_reached"')
     expect([...texts.values()].join()).not.toContain('planted-')
   })
-  test('the bundle is written with a configuration that cannot be read, whose secrets it does not show', async () => {
-    await writeFile(
-      join(folder.path, 'broken.yaml'),
-      'exchange: { pollIntervalMs: soon, apiKey: planted-in-a-file-5 }\n',
-    )
-    const { texts } = await bundle('seven', ['--config', 'broken.yaml'], {
+  test.each([
+    ['no setting', 'exchange: { pollIntervalMs: soon, apiKey: planted-in-a-file-5 }\n'],
+    ['no YAML', 'exchange:\n  apiKey: *planted-in-a-file-7\n'],
+  ])('the bundle is written with a configuration that is %s, whose secrets it does not show', async (what, text) => {
+    await writeFile(join(folder.path, 'broken.yaml'), text)
+    const { texts } = await bundle(what.replace(' ', '-'), ['--config', 'broken.yaml'], {
       EXCHANGE_API_KEY: 'planted-in-environment-6',
     })
     expect(texts.get('configuration.yaml')).toContain('# It cannot be read:')

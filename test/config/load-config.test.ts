@@ -152,6 +152,37 @@ test.each([
   expect(found[0]?.path).toContain(file)
 })
 
+test.each([
+  ['an alias', 'password: *planted'],
+  ['a literal block', 'password: |planted'],
+  ['a folded block', 'password: >planted'],
+  ['the end of a list', 'password: ]planted'],
+  ['the end of a mapping', 'password: }planted'],
+  ['a tag', 'password: !planted!'],
+  ['an escape', 'password: "\\Uplanted"'],
+  ['a directive', 'password: x\n%YAML planted\n---\na: b'],
+  ['a text that the next line goes on', 'username: me\n    planted'],
+])('a secret that YAML takes for %s is not repeated, and its place is named', (_, line) => {
+  const file = temporaryFile(`notify:\n  email:\n    ${line}\n`)
+  const { problems: found, message } = refusal(() => loadConfig({ file, environment: {} }))
+  expect(message).not.toMatch(/plante|lanted/)
+  expect(found[0]?.path).toMatch(new RegExp(`^${file}:[345]:\\d+$`))
+})
+
+test.each([
+  ['a comma', '{ apiKey: two,planted }'],
+  ['a colon without a space', '{ apiKey:planted }'],
+])('a part of a secret that %s makes the name of a setting is not repeated', (_, section) => {
+  const { message } = refusal(() => load(`exchange: ${section}\n`))
+  expect(message).toContain('exchange: unknown setting (a name without a value')
+  expect(message).not.toContain('planted')
+})
+
+test('a secret that stands where the name of its file belongs is not repeated', () => {
+  const [found] = problems(null, { environment: { EXCHANGE_API_KEY_FILE: 'planted' } })
+  expect(found?.message).toBe('EXCHANGE_API_KEY_FILE: the file that it names cannot be read (ENOENT)')
+})
+
 function bomb(): string {
   const levels = Array.from({ length: 12 }, (_, level) => {
     const below = level === 0 ? '[x, x, x, x, x, x, x, x, x]' : `[${`*a${level - 1}, `.repeat(9)}]`

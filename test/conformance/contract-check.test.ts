@@ -129,6 +129,9 @@ describe('nightferry contract check', () => {
     expect((await check('other.json')).stderr).toContain('description_unusable')
     await writeFile(join(folder, 'broken.json'), '{"openapi": ')
     expect((await check('broken.json')).stderr).toContain('is neither JSON nor YAML')
+    await writeFile(join(folder, 'quoted.json'), '{"openapi": planted}')
+    await writeFile(join(folder, 'quoted.yaml'), 'openapi: *planted\n')
+    for (const name of ['quoted.json', 'quoted.yaml']) expect((await check(name)).stderr).not.toContain('planted')
     expect((await check('nowhere.json')).stderr).toContain('cannot be read')
     const endless = createServer((_request, response) => {
       const chunk = Buffer.alloc(1024 * 1024, ' ')

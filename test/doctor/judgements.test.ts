@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
-import { judgeFile, secretsIn, secretVariables } from '../../src/doctor/configuration-checks.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { judgeCertificate, judgeFile, secretsIn, secretVariables } from '../../src/doctor/configuration-checks.ts'
 import { judgeReceiver, judgeRefusals, judgeRoundTrip } from '../../src/doctor/delivery-checks.ts'
 import { checks, examine } from '../../src/doctor/examine.ts'
 import { judgeClock } from '../../src/doctor/exchange-checks.ts'
@@ -18,7 +19,9 @@ import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/sch
 import { CannotLook, type Check, groups, ok, on, type Ward, worst } from '../../src/doctor/ward.ts'
 import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { searchesBy } from '../../src/partner/postgres-cursor.ts'
+import { workingFolder } from '../cli/nightferry-process.ts'
 import { firstCells, readPage, section } from '../docs/pages.ts'
+import { writeCertificate } from '../helpers/write-certificate.ts'
 
 const ward = {} as Ward
 /** What a call throws. */
@@ -109,6 +112,13 @@ describe('webhooks', () => {
   })
 })
 
+test('a secret that YAML takes for a tag comes out in no warning of the parser', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  onTestFinished(() => warned.mockRestore())
+  expect(secretsIn('exchange: { apiKey: !planted text }')).toEqual(['exchange.apiKey'])
+  expect(warned).not.toHaveBeenCalled()
+})
+
 test('a list of secrets in the configuration file is seen, and a file behind any variable of a secret is looked at', () => {
   expect(secretsIn('webhooks: { secrets: [whsec_abc] }')).toEqual(['webhooks.secrets'])
   expect(secretsIn(`webhooks: { secrets: ["\${OURS}"] }`)).toEqual([])
@@ -127,6 +137,19 @@ test('docs/doctor.md lists exactly the checks, by group and in their order', () 
   const listed = Object.values(groups).flatMap((heading) => firstCells(section(page, heading)))
   expect(listed).toEqual(checks.map(({ id }) => id))
   expect(new Set(listed).size).toBe(listed.length)
+})
+
+test('the certificate of the HTTP API is judged by how long it is still valid', async () => {
+  await using folder = await workingFolder()
+  const { certificateFile: file } = writeCertificate(folder.path, 30)
+  const pem = readFileSync(file, 'utf8')
+  const inDays = (days: number) => judgeCertificate(file, pem, new Date(Date.now() + days * 86_400_000))
+  expect(inDays(1)).toMatchObject([{ level: 'ok', subject: file }])
+  expect(inDays(17)).toMatchObject([{ level: 'warning', todo: expect.stringContaining('SIGHUP') }])
+  expect(inDays(31)).toMatchObject([{ level: 'error' }])
+  expect(judgeCertificate(file, 'planted', new Date())).toMatchObject([
+    { level: 'error', what: expect.not.stringContaining('planted') },
+  ])
 })
 
 test('a key is suspected for a scheme, quotes, spaces and strange characters, and for nothing else', () => {

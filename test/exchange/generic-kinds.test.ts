@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { ContractError, loadContract } from '../../src/exchange/contract.ts'
 import { commentedKinds, contractFileWith, contractFileWithText } from '../helpers/contract-file.ts'
 
@@ -184,4 +184,10 @@ describe('the kinds of a contract', () => {
   it('the kinds of a contract are refused with every problem at once', () => {
     expect(problems({ k: { ...element({ a: { $column: 'b' }, c: { $setting: 'd' } }), key: ['e'] } })).toHaveLength(3)
   })
+})
+
+test('a contract that is no YAML is told with its place, and without what stands there', () => {
+  const file = contractFileWithText('kinds: *planted')
+  expect(() => loadContract(file)).toThrow(/: line \d+, column 8: an alias that has no anchor before it/)
+  expect(() => loadContract(file)).not.toThrow('planted')
 })

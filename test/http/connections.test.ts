@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as secureRequest } from 'node:https'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,23 +7,19 @@ import { connect as connectSecurely } from 'node:tls'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { settings } from '../../src/config/schema.ts'
-import { buildHttpServer } from '../../src/http/build-http-server.ts'
+import { buildHttpServer, readCertificateAgain } from '../../src/http/build-http-server.ts'
 import { type HttpContext, Plain, type Route, route } from '../../src/http/route.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'
 import { healthRoutes } from '../../src/http/routes/standing-routes.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'
 import { patience } from '../helpers/patience.ts'
+import { writeCertificate } from '../helpers/write-certificate.ts'
 
 const limit = 64
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'nightferry-tls-'))
-  const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem')]
-  execFileSync(
-    'openssl',
-    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost', ...files],
-    { stdio: 'ignore' },
-  )
+  writeCertificate(folder)
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -91,6 +86,14 @@ async function listening(given: object = {}, routes: readonly Route[] = []) {
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    readAgain: () => readCertificateAgain(server, http),
+    shown: async (): Promise<string> => {
+      const socket = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false })
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      const { fingerprint256 } = socket.getPeerCertificate()
+      socket.destroy()
+      return fingerprint256
+    },
     open,
     /** Connections whose clients do not take what is written to them. */
     stuck: () => accepted.filter(({ destroyed, writableLength }) => !destroyed && writableLength > 0).length,
@@ -183,6 +186,29 @@ it('with TLS, silent clients and those without TLS do not keep /livez from its a
   await server.opened(limit)
   await server.opened(limit, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
   expect(await liveSecurely(server.port)).toBe(200)
+})
+
+it('a certificate that was renewed is shown to new connections once it is read again, and none that has another key', async () => {
+  const files = writeCertificate(folder)
+  await using server = await listening(files)
+  const first = await server.shown()
+  writeCertificate(folder)
+  expect(await server.shown()).toBe(first)
+  const putInForce = server.readAgain()
+  expect(await server.shown()).toBe(first)
+  putInForce()
+  const second = await server.shown()
+  expect(second).not.toBe(first)
+  const key = readFileSync(files.keyFile)
+  writeCertificate(folder)
+  writeFileSync(files.keyFile, key)
+  expect(server.readAgain).toThrow(/http.keyFile: does not belong to the certificate/)
+  writeFileSync(files.certificateFile, 'planted')
+  expect(server.readAgain).toThrow(/http.certificateFile: is no certificate in PEM/)
+  rmSync(files.keyFile)
+  expect(server.readAgain).toThrow(/http.keyFile: cannot be read: ENOENT/)
+  expect(await server.shown()).toBe(second)
+  writeCertificate(folder)
 })
 
 it('clients that do not read their answers do not keep /livez from its answer', async () => {

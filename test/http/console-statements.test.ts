@@ -85,7 +85,10 @@ const bounded: [RegExp, string][] = [
   [/from \( select \* from run where .* limit \$\d+ \) newest left join lateral \( select sum/, 'so many nights'],
   [/^select run\.\*, .* where run_id = \$1 group by run\.run_id$/, 'one run'],
   [/^select count\(\*\) as pages, /, 'one sum'],
-  [/from \(select \* from service_key order by used_at desc limit 1\)/, 'the key in use'],
+  [
+    /from \( select \* from service_key order by used_at > clock_timestamp\(\), used_at desc limit 1\)/,
+    'the key in use',
+  ],
 ]
 
 /**

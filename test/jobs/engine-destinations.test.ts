@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { RunTrigger } from '../../src/db/tables/run-tables.ts'
+import type { Job } from '../../src/jobs/job.ts'
+import { patience } from '../helpers/patience.ts'
 import {
   atWork,
   config,
@@ -55,5 +57,46 @@ describe('two daemons of one database that are configured for different services
     await using old = await atWork(job, other, config, true)
     await trigger(old, job)
     expect(await ended()).toMatchObject({ state: 'failed', step: 'first' })
+  })
+})
+
+describe('two daemons of one database of which one has a job that the other has not yet', () => {
+  const known: Job = {
+    ...jobOf(
+      step('first', async () => 'done'),
+      ending,
+    ),
+    name: 'search:all_standards',
+  }
+  const other = jobOf(ending)
+  const newer = jobOf(
+    step('of a newer version', async () => 'done'),
+    ending,
+  )
+
+  it.each([
+    ['a job', other, known],
+    ['a step', other, newer],
+  ])('the one that does not know %s leaves its run to the other', async (_, theirs, ours) => {
+    await using without = await atWork(theirs, undefined, config, true)
+    await trigger(without, ours)
+    await vi.waitFor(async () => {
+      const { rows } = await sql`
+        select from nightferry_queue.job where name = 'look-at-run' and state = 'retry'`.execute(ferry.ledger.db)
+      expect(rows).toHaveLength(1)
+    }, patience)
+    expect(await newestRun()).toMatchObject({ state: 'running' })
+    await engines.pop()?.stop()
+    await using _right = await atWork(ours, undefined, config, true)
+    expect(await ended()).toMatchObject({ state: 'finished', verdict: 'succeeded' })
+  })
+
+  it('the run of a job that no process knows ends and says why', async () => {
+    await using without = await atWork(other, undefined, config, true)
+    await trigger(without, known)
+    expect(await ended()).toMatchObject({
+      state: 'failed',
+      failure: { code: 'job_unknown', message: expect.stringContaining('search:all_standards') },
+    })
   })
 })

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, it, vi } from 'vitest'
 import type { RunTrigger } from '../../src/db/tables/run-tables.ts'
 import { AnswerFormatError, HttpError, TransportError } from '../../src/exchange/errors.ts'
+import { PartnerDatabaseError } from '../../src/partner/partner-errors.ts'
 import { StopRun } from '../../src/pipeline/deps.ts'
 import { patience } from '../helpers/patience.ts'
 import {
@@ -101,10 +102,12 @@ describe('the engine', () => {
   const forbidden = new HttpError(call, { status: 403, errorCode: 'x', serviceMessage: 'm', retryAfterMs: null })
   const unreachable = new TransportError(call, 'ECONNREFUSED', false, null)
   const html = new AnswerFormatError('the answer is no JSON')
+  const slow = new PartnerDatabaseError('partner_query_too_slow', 'The query took longer than a statement may.')
   const tooLong = new AnswerFormatError('the answer is longer than 9 bytes', { tooLong: true })
   it.each<[string, Error, RunTrigger, string]>([
     ['a person has to fix', new StopRun('group_unusable', 'No.'), 'schedule', 'group_unusable'],
     ['the service refuses', forbidden, 'schedule', 'exchange_forbidden'],
+    ['would burden the partner again for as long', slow, 'schedule', 'partner_query_too_slow'],
     ['keeps somebody waiting', unreachable, 'cli', 'exchange_unreachable'],
     ['is no answer while somebody waits', html, 'cli', 'exchange_answer_malformed'],
     ['is too long to be read', tooLong, 'schedule', 'exchange_answer_malformed'],

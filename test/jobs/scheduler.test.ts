@@ -74,10 +74,14 @@ describe('the scheduler', () => {
     ferry.ledger.db.selectFrom('run').select(['trigger', 'state', 'scheduled_for']).orderBy('run_id').execute()
   const occurrence = new Date('2026-11-21T02:30:00Z')
 
-  async function schedule(missed: 'once' | 'skip', work: (tick: () => Promise<void>) => Promise<void>) {
+  async function schedule(
+    missed: 'once' | 'skip',
+    work: (tick: () => Promise<void>) => Promise<void>,
+    readClock: () => Promise<void> = async () => {},
+  ) {
     await using plain = ferry.deps('http://127.0.0.1:9')
     const jobs = { 'nightly-sync': { schedule: '30 2 * * *', missed } }
-    const deps: Deps = { ...plain, config: settings.parse({ jobs }) }
+    const deps: Deps = { ...plain, config: settings.parse({ jobs }), readClock }
     const scheduler = startScheduler(deps, nightlySync, ferry.clock.at)
     try {
       await work(scheduler.tick)
@@ -176,6 +180,71 @@ describe('the scheduler', () => {
       await tick()
       expect(await runs()).toEqual([{ trigger: 'missed', state: 'skipped', scheduled_for: occurrence }])
     })
+  })
+
+  /** What became of an occurrence that was seen in time while the database was away for so long. Minutes. */
+  async function afterAbsence(minutes: number, before: () => Promise<void> = async () => {}) {
+    let away = false
+    const readClock = async () => {
+      if (away) throw new Error('the database is away')
+    }
+    await schedule(
+      'skip',
+      async (tick) => {
+        await tick()
+        await before()
+        ferry.clock.at = occurrence
+        away = true
+        await expect(tick()).rejects.toThrow('the database is away')
+        ferry.clock.pass(minutes * 60_000)
+        away = false
+        await tick()
+      },
+      readClock,
+    )
+    return await runs()
+  }
+
+  it('starts as scheduled what fell due while the database was away, however long that took', async () => {
+    expect(await afterAbsence(200)).toEqual([{ trigger: 'schedule', state: 'running', scheduled_for: occurrence }])
+  })
+
+  it('starts what fell due while the database was away once the run has ended that was found under way', async () => {
+    const underWay = async () => {
+      await ferry.ledger.db
+        .insertInto('run')
+        .values({
+          job: nightlySync.name,
+          trigger: 'cli',
+          state: 'running',
+          step: 'x',
+          scheduled_for: new Date('2026-11-21T02:10:00Z'),
+        })
+        .execute()
+    }
+    await afterAbsence(3, underWay)
+    await ferry.ledger.pool.query(`update run set state = 'finished', verdict = 'succeeded' where state = 'running'`)
+    await schedule('skip', async (tick) => await tick())
+    expect((await runs()).at(-1)).toEqual({ trigger: 'schedule', state: 'running', scheduled_for: occurrence })
+  })
+
+  it('judges what fell due while its job was paused by when it was resumed, also if it was seen in time', async () => {
+    const pause = async () => {
+      await ferry.ledger.db
+        .insertInto('job_pause')
+        .values({ job: nightlySync.name, reason: null, paused_by: 'ada' })
+        .execute()
+    }
+    await schedule('skip', async (tick) => {
+      await tick()
+      await pause()
+      ferry.clock.at = occurrence
+      await tick()
+      ferry.clock.pass(600_000)
+      await ferry.ledger.db.deleteFrom('job_pause').execute()
+      await tick()
+    })
+    expect(await runs()).toMatchObject([{ state: 'skipped' }])
   })
 
   it('starts what is late by no more than two ticks as scheduled', async () => {

@@ -97,6 +97,27 @@ describe('people', () => {
     await tellNews(deps, nightlySync)
     expect(events(server)).toEqual(['failed', 'partial', 'failed'])
   })
+
+  it('people are told of the newest of several runs that failed alike while their receiver took nothing', async () => {
+    await using server = await service({ [hook]: [refusal(500), refusal(500), json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_forbidden')
+    await tellNews(deps, nightlySync)
+    ferry.clock.pass(86_400_000 - 120_000)
+    const second = await ended('failed', 'exchange_forbidden')
+    await tellNews(deps, nightlySync)
+    // A day after the first failed.
+    ferry.clock.pass(300_000)
+    await tellNews(deps, nightlySync)
+    ferry.clock.pass(3_600_000)
+    await tellNews(deps, nightlySync)
+    expect(await stored()).toMatchObject([{ run_id: second, told_at: expect.any(Date), next_at: null }])
+    expect(bodies(server).at(-1)).toMatchObject({ event: 'failed', run_id: second })
+    await ended('failed', 'exchange_forbidden')
+    await tellNews(deps, nightlySync)
+    expect(await stored()).toHaveLength(1)
+  })
 })
 
 describe('what people know of one destination', () => {

@@ -27,6 +27,7 @@ const finalCodes = new Set([
   'exchange_refused',
   'exchange_answer_malformed',
   'partner_query_failed',
+  'partner_query_too_slow',
 ])
 
 /** Nightferry as a process that can die at any call, with the queue's choices made by the test. */

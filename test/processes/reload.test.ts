@@ -1,10 +1,13 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { changedSettings, takeOverSettings } from '../../src/cli/reload.ts'
 import { start, workingFolder } from '../cli/nightferry-process.ts'
 import { httpServer, sendJson } from '../exchange/fault-server.ts'
 import { startWorld, type World } from '../helpers/world.ts'
+import { writeCertificate } from '../helpers/write-certificate.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
 
@@ -77,6 +80,11 @@ pull: { pagesAtOnce: 3 }
     error: expect.stringContaining('jobs.nightly-sync.schedule'),
   })
 
+  await write('notify: { email: { password: *what-only-we-know-of } }\n')
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(count('configuration_refused')).toBe(2), patience)
+  expect(last('configuration_refused')).toMatchObject({ error: expect.stringContaining('nightferry.yaml:7:') })
+
   // It has the schedule of the second one, so that is what differs from the first.
   await write('log: { level: info }\n')
   daemon.child.kill('SIGHUP')
@@ -110,3 +118,45 @@ test('a schedule that was reloaded starts a run, and the log says more from then
   daemon.child.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(143)
 }, 150_000)
+
+test('SIGHUP shows a certificate that was renewed to new connections, and keeps the old one where its files are broken', async () => {
+  const http = { port: 0, ...writeCertificate(folder.path) }
+  await writeFile(
+    join(folder.path, 'secure.yaml'),
+    JSON.stringify({
+      exchange: { customIdentifierId: '11111111-1111-4111-8111-111111111111' },
+      streams: { properties: { cursor: 'updated_at', query: 'select 1' } },
+      http,
+    }),
+  )
+  const daemon = start(folder.path, ['serve', '--config', 'secure.yaml', '--set', 'log.level=info'], {
+    ...world.environment(),
+  })
+  const logged = (msg: string) => lines(daemon.stderr()).filter((line) => line.msg === msg)
+  await vi.waitFor(() => expect(logged('http_started')).toHaveLength(1), patience)
+  await vi.waitFor(() => expect(logged('service_started')).toHaveLength(1), patience)
+  const { port, hostname: host } = new URL(String(logged('http_started')[0]?.url))
+  const shown = async () => {
+    const socket = connect({ port: Number(port), host, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { fingerprint256 } = socket.getPeerCertificate()
+    socket.destroy()
+    return fingerprint256
+  }
+  const first = await shown()
+  writeCertificate(folder.path)
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(logged('configuration_reloaded')).toHaveLength(1), patience)
+  const second = await vi.waitFor(async () => {
+    const now = await shown()
+    expect(now).not.toBe(first)
+    return now
+  }, patience)
+  await writeFile(http.certificateFile, 'broken')
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(logged('configuration_refused')).toHaveLength(1), patience)
+  expect(logged('configuration_refused')[0]?.error).toContain('http.certificateFile')
+  expect(await shown()).toBe(second)
+  daemon.child.kill('SIGTERM')
+  await daemon.ended
+}, 120_000)

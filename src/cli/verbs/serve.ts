@@ -5,6 +5,7 @@ import { requireSettings } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { retireSchedules } from '../../db/runs/job-schedule.ts'
 import { runningRun, runningRuns } from '../../db/runs/run-life.ts'
+import type { HttpServer } from '../../http/start-http.ts'
 import { dueOccurrence } from '../../jobs/due-occurrence.ts'
 import { jobsOf, scheduleOf } from '../../jobs/known-jobs.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
@@ -49,23 +50,25 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     }
     await startJobs(ferry, started)
     started.push(startRequests(deps))
+    let http: HttpServer | null = null
     if (api !== null) {
-      const http = await api.startHttp(
+      const served = await api.startHttp(
         deps,
         ferry.database.url,
         ownVersion(),
         (text) => conceal(ferry.secrets)(text),
         consoleAsks(cli, options, deps.config),
       )
-      started.push({ stop: () => http.close() })
-      logger.info({ url: http.url }, 'http_started')
+      http = served
+      started.push({ stop: () => served.close() })
+      logger.info({ url: served.url }, 'http_started')
     }
     logger.info({ ...config.jobs }, 'service_started')
     if (!isAnythingScheduled(config)) {
       logger.warn({ setting: 'jobs.nightly-sync.schedule' }, 'no_schedule_nothing_will_start')
     }
     await manager.ready()
-    hangUps.answer(() => void manager.reload(() => reload(cli, options, ferry)))
+    hangUps.answer(() => void manager.reload(() => reload(cli, options, ferry, http)))
     await untilInterrupted({ ...cli, signal: AbortSignal.any([cli.signal, ferry.lost]) })
     logger.info('service_stopping')
     void manager.stopping()
@@ -115,18 +118,24 @@ class HangUps {
   }
 }
 
-/** SIGHUP: the configuration as it is now, with the same options and environment as at the start. */
-function reload(cli: Cli, options: CommonOptions, ferry: Ferry): void {
+/**
+ * SIGHUP: the configuration as it is now, with the same options and environment as at the start, and the certificate of
+ * the HTTP API.
+ */
+function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer | null): void {
   const { deps } = ferry
+  let showCertificate = () => {}
   const used = reloadConfig(ferry, () => {
     const next = readConfig(cli, options)
     const contract = readContract(cli, next)
     requireSettings(next, needsGroup(contract, next.streams))
     checkWebhookSettings(next.webhooks, contract)
     for (const { name } of jobsOf(next)) dueOccurrence(name, scheduleOf(next, name), deps.now())
+    if (http !== null) showCertificate = http.readCertificateAgain()
     return next
   })
   if (!used) return
+  showCertificate()
   // If people are told from now on, the next run is the first whose end they hear of.
   for (const job of jobsOf(deps.config)) void expectNews(deps, job).catch(() => {})
 }

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { request } from 'undici'
-import { parse } from 'yaml'
+import { readYaml, YamlError } from '../../read-yaml.ts'
 import { openApiVersion } from '../evidence/description.ts'
 
 /** A description cannot be read, or is none. */
@@ -12,8 +12,6 @@ class DescriptionError extends Error {
 const mostBytes = 32 * 1024 * 1024
 /** For the whole document. Milliseconds. */
 const patienceMs = 30_000
-/** JSON is YAML too, but its own parser is quicker by far, and aliases may not unfold into gigabytes. */
-const mostAliases = 100
 
 /**
  * Reads an OpenAPI description in JSON or YAML, from a file or over http and https. No key is sent, and no redirect is
@@ -67,14 +65,12 @@ function tooLong(place: string): DescriptionError {
   return new DescriptionError(`${place} is longer than ${mostBytes / 1024 ** 2} MiB, which no description is`)
 }
 
+/** JSON is YAML too, but its own parser is quicker by far. What it says quotes the text. */
 function parsed(place: string, text: string): unknown {
   try {
-    return /^\s*\{/.test(text)
-      ? (JSON.parse(text) as unknown)
-      : (parse(text, { maxAliasCount: mostAliases }) as unknown)
+    return /^\s*\{/.test(text) ? (JSON.parse(text) as unknown) : readYaml(text)
   } catch (error) {
-    throw new DescriptionError(`${place} is neither JSON nor YAML: ${(error as Error).message.split('\n')[0]}`, {
-      cause: error,
-    })
+    const [fault] = error instanceof YamlError ? error.message.split('\n') : []
+    throw new DescriptionError(`${place} is neither JSON nor YAML${fault === undefined ? '' : `: ${fault}`}`)
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+import { readYaml } from '../../read-yaml.ts'
 import { isObject } from '../wire-json.ts'
 
 /** An entry of the contract. */
@@ -24,7 +24,7 @@ export function readOpenNames(file: string): OpenName[] {
 
 /** All entries of a contract file, in its order; the same holds of what is no entry. */
 export function readContractNames(file: string): ContractName[] {
-  return entriesIn(parse(readFileSync(file, 'utf8')), [])
+  return entriesIn(readYaml(readFileSync(file, 'utf8')), [])
 }
 
 function entriesIn(value: unknown, path: readonly string[]): ContractName[] {

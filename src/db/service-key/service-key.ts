@@ -4,9 +4,11 @@ import type { Database } from '../database.ts'
 
 /**
  * The key in use, one row at most: the one with which a call was admitted last. Anyone who only looks at the ledger
- * need not have it. It depends on no row, so a query asks it once.
+ * need not have it. It depends on no row, so a query asks it once. A call that was made while the clock
+ * was ahead counts only where there is no other.
  */
-export const keyInUse = sql`(select * from service_key order by used_at desc limit 1)`
+export const keyInUse = sql`(
+  select * from service_key order by used_at > clock_timestamp(), used_at desc limit 1)`
 
 /** Since when the service does not accept the key in use; null while it does: then nothing waits for that. */
 export const keyDeniedSince: RawBuilder<Date | null> = sql<Date | null>`(

@@ -55,7 +55,7 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
   const about = { event: due.event, notification_id: due.notification_id, attempts: due.attempts }
   if (hasLasted(due.created_at, deps.now(), giveUpAfterMs[due.event === 'heartbeat' ? 'heartbeat' : 'message'])) {
     const error = due.error ?? 'it was not sent in time'
-    await update(deps.db, due, { next_at: null, error })
+    if (!(await giveUp(deps.db, due, error))) return true
     deps.logger.warn({ ...about, error, given_up: true }, 'notification_failed')
     return true
   }
@@ -76,6 +76,18 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
   // Where nobody refused, nothing went wrong.
   if (refused) deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
   return true
+}
+
+/** @returns false when the message tells of a newer run since it was taken, and is to be tried for longer. */
+async function giveUp(db: Database, { notification_id, created_at }: Due, error: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('notification')
+    .set({ next_at: null, error: storableText(error) })
+    .where('notification_id', '=', notification_id)
+    // What comes back as a Date has lost its microseconds.
+    .where('created_at', '<', new Date(created_at.getTime() + 1))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 type News = { next_at?: Date | null; told_at?: Date; attempts?: number; error: string | null } & Partial<

@@ -70,8 +70,11 @@ async function noteEnd(
 ): Promise<void> {
   const { partialRows, heartbeatUrl } = deps.config.notify
   const beats = heartbeatUrl !== null && isBeat(deps.config, run.job)
-  const judged = judgeEnd(run, await knownOf(trx, run), partialRows)
-  if (judged !== null) {
+  const { untold, ...known } = await knownOf(trx, run)
+  const judged = judgeEnd(run, known, partialRows)
+  if (judged !== null && judged.cause === untold?.cause && judged.event !== 'recovered') {
+    await replace(deps, trx, untold.notification_id, messageOfEnd(run, judged))
+  } else if (judged !== null) {
     await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
   }
   const stopped = (run.report?.held ?? []).length > 0
@@ -168,19 +171,22 @@ async function lockedMark(
     .executeTakeFirst()
 }
 
+/** Trouble of which nobody was told yet, and the message that is to tell it. */
+type Untold = { notification_id: number; cause: string }
+
 /**
  * What people know of a job at this destination. Trouble that they were told of, or are about to be, stands until the
  * job is well; that a run was late or slow counts only where nothing else stands: it says nothing about how the run
  * ends. Trouble of which nobody was told, because the message was given up or not wanted, ends no other, but after it
- * the other is news again.
+ * the other is news again. So is trouble of which they are only about to be told: its message may be given up first.
  */
 async function knownOf(
   trx: Transaction<Schema>,
   { job, destination_id }: { job: string; destination_id: number },
-): Promise<Known> {
+): Promise<Known & { untold: Untold | null }> {
   const noted = trx
     .selectFrom('notification')
-    .select(['event', 'cause', sql<boolean>`told_at is not null or next_at is not null`.as('heard')])
+    .select(['notification_id', 'event', 'cause', 'told_at', 'next_at'])
     .where('job', '=', job)
     .where('destination_id', '=', destination_id)
     .where('event', '<>', 'heartbeat')
@@ -193,14 +199,26 @@ async function knownOf(
   const newest = await noted.where('event', 'not in', ofTime).executeTakeFirst()
   const trouble = await heard.where('event', 'not in', ofTime).executeTakeFirst()
   const last = await heard.executeTakeFirst()
+  const cause = causeOf(newest)
+  const waits = newest !== undefined && newest.told_at === null && newest.next_at !== null
   return {
     told: causeOf(trouble) ?? (last?.event === 'late' || last?.event === 'slow' ? last.cause : null),
-    newest: newest?.heard === true ? causeOf(newest) : null,
+    newest: newest?.told_at == null ? null : cause,
+    untold: waits && cause !== null ? { notification_id: newest.notification_id, cause } : null,
   }
 }
 
 function causeOf(noted: { event: NotificationEvent; cause: string } | undefined): string | null {
   return noted === undefined || noted.event === 'recovered' ? null : noted.cause
+}
+
+/** The newest run is told instead of the one before, which ended in the same way, and for as long as any other. */
+async function replace(deps: Deps, trx: Transaction<Schema>, notificationId: number, message: Message): Promise<void> {
+  await trx
+    .updateTable('notification')
+    .set({ run_id: message.run_id, message: storableJson(message), created_at: deps.now() })
+    .where('notification_id', '=', notificationId)
+    .execute()
 }
 
 async function store(

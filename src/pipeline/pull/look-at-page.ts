@@ -37,10 +37,16 @@ type ListedPage = SearchPage & {
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
  * through the task; a page that cannot be had is marked failed with its reason, and the others go on.
  *
- * @param stopping aborts when the process may wait no longer: the page is left as it was, for anyone who looks next.
+ * @param options.stopping aborts when the process may wait no longer: the page is left as it was, for anyone who looks
+ *   next.
+ * @param options.yields another process may know a search that this one does not, so its page is tried again.
  * @returns false when another look holds the page's lock, so that nothing was done.
  */
-export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSignal): Promise<boolean> {
+export async function lookAtPage(
+  deps: Deps,
+  pageId: number,
+  { stopping, yields = false }: { stopping?: AbortSignal; yields?: boolean } = {},
+): Promise<boolean> {
   return await withPageLock(deps.pool, pageId, async () => {
     const page = await deps.db
       .selectFrom('search_page')
@@ -66,7 +72,8 @@ export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSig
       if (error instanceof RunEnded || stopping?.aborted === true) return
       const { code } = error as { code?: string }
       if (code === undefined || !pageCodes.has(code)) throw error
-      await pageFailed(deps, page, error as Error & { code: string })
+      const lasting = lastingCodes.has(code) && !(yields && code === 'search_not_configured')
+      await pageFailed(deps, page, error as Error & { code: string }, lasting)
     }
   })
 }
@@ -106,11 +113,16 @@ async function lockRunning(trx: Transaction<Schema>, runId: number): Promise<voi
   if (state !== 'running') throw new RunEnded(`run ${runId} has ended`)
 }
 
-async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: string }): Promise<void> {
+async function pageFailed(
+  deps: Deps,
+  page: ListedPage,
+  error: Error & { code: string },
+  lasting: boolean,
+): Promise<void> {
   const failures = page.failures + 1
   const { url, guessed } = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page
   const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
-  const over = failures >= attempts || lastingCodes.has(error.code)
+  const over = failures >= attempts || lasting
   deps.logger.warn(
     { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
     'page_failed',

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { patience } from '../../helpers/patience.ts'
 import { openPartner, type Partner } from './partner.ts'
 
 let partner: Partner
@@ -151,19 +152,45 @@ describe('a snapshot of the partner', () => {
     expect(rowCount).toBe(0)
   })
 
-  it('gives up a statement that takes longer than allowed', async () => {
+  const sleeping = {
+    stream: 'properties',
+    query: 'select pg_sleep(30)::text as name, 1 as number',
+    columns: ['name'],
+    cursor: 'number',
+    fetchRows: 1,
+  }
+  it.each<[string, (snapshot: PartnerSnapshot) => AsyncIterable<unknown>]>([
+    ['past a watermark', (snapshot) => snapshot.delta({ ...sleeping, from: null, overlapMs: 0 })],
+    ['in lines', (snapshot) => snapshot.lines(sleeping)],
+    ['in any order', (snapshot) => snapshot.all(sleeping).rows],
+  ])('gives up a statement that takes longer than allowed, and says what allows it more: %s', async (_, read) => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
     try {
-      const slow = snapshot.delta({
-        stream: 'properties',
-        query: 'select pg_sleep(30)::text as name, 1 as number',
-        columns: ['name'],
-        cursor: 'number',
-        from: null,
-        overlapMs: 0,
-        fetchRows: 1,
+      const reading = async () => {
+        for await (const _rows of read(snapshot));
+      }
+      await expect(reading()).rejects.toMatchObject({
+        code: 'partner_query_too_slow',
+        message: expect.stringMatching(/statement timeout.*partner\.statementTimeoutMs/),
       })
-      await expect(all(slow)).rejects.toThrow(/statement timeout/)
+    } finally {
+      await snapshot.close()
+    }
+  })
+
+  it('takes a statement that a person cancelled for one that broke off', async () => {
+    const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 600_000 })
+    try {
+      const asked = expect(snapshot.hasRows(sleeping)).rejects.toMatchObject({ code: 'partner_unreachable' })
+      await vi.waitFor(async () => {
+        const { rows } = await partner.pool.query(
+          `select pg_cancel_backend(pid) from pg_stat_activity
+           where datname = current_database() and application_name = 'nightferry extract' and query like '%pg_sleep%'
+             and state = 'active'`,
+        )
+        expect(rows).toHaveLength(1)
+      }, patience)
+      await asked
     } finally {
       await snapshot.close()
     }

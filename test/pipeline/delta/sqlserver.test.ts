@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { readFailed } from '../../../src/partner/partner-errors.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { readServerAddress } from '../../../src/partner/server-session.ts'
-import { connectionSettings, isLost } from '../../../src/partner/sqlserver-session.ts'
+import { connectionSettings, sqlserverErrors } from '../../../src/partner/sqlserver-session.ts'
 import { sqlserverDialect } from '../../../src/partner/sqlserver-snapshot.ts'
 import { authority } from '../../exchange/certificates.ts'
 import { some } from '../../helpers/some.ts'
@@ -203,10 +203,10 @@ describe('a SQL Server that does not answer', () => {
 })
 
 describe('an error of SQL Server', () => {
-  const failed = (number: number | undefined, severity: number) => {
-    const error = new RequestError('it failed', 'EREQUEST')
+  const failed = (number: number | undefined, severity: number, driverCode = 'EREQUEST') => {
+    const error = new RequestError('it failed', driverCode)
     if (number !== undefined) Object.assign(error, { number, class: severity })
-    return readFailed('properties', error, isLost).code
+    return readFailed('properties', error, sqlserverErrors).code
   }
 
   it.each([
@@ -218,5 +218,9 @@ describe('an error of SQL Server', () => {
     ['a connection that was lost', undefined, 0, 'partner_unreachable'],
   ])('says whether the query or the server has to be looked at: %s', (_title, number, severity, code) => {
     expect(failed(number, severity)).toBe(code)
+  })
+
+  it('tells a statement whose time is over apart from a connection that was lost', () => {
+    expect(failed(undefined, 0, 'ETIMEOUT')).toBe('partner_query_too_slow')
   })
 })

@@ -1,7 +1,13 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
-import { claimProbe, openBreaker, pauseCalls, reserveCalls } from '../../../src/db/service-key/service-key.ts'
+import {
+  claimProbe,
+  deniedKeyInUse,
+  openBreaker,
+  pauseCalls,
+  reserveCalls,
+} from '../../../src/db/service-key/service-key.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { databaseOf } from './gated.ts'
 
@@ -31,4 +37,24 @@ test('a key that was denied before the clock was put back is asked about again',
   await putBack()
   expect(await claimProbe(db, 'key', 60_000, false)).toBe(true)
   expect(await claimProbe(db, 'key', 60_000, false)).toBe(false)
+})
+
+test.each([
+  ['a key that took the place of a refused one', 'key', null],
+  ['a key that is refused itself', 'next key', { errorCode: 'key_unknown', serviceMessage: null }],
+])(
+  'the key in use is the one that called last, although the one before called while the clock was ahead: %s',
+  async (_, refused, denied) => {
+    await sql`update service_key set used_at = clock_timestamp() + interval '1 year'`.execute(db)
+    await reserveCalls(db, 'next key', 1, 50)
+    await openBreaker(db, refused, { errorCode: 'key_unknown', serviceMessage: null }, 60_000)
+    const found = await deniedKeyInUse(db)
+    expect(found === null ? null : { errorCode: found.errorCode, serviceMessage: found.serviceMessage }).toEqual(denied)
+  },
+)
+
+test('the key in use is still the one that called while the clock was ahead, where there is no other', async () => {
+  await sql`update service_key set used_at = clock_timestamp() + interval '1 year'`.execute(db)
+  await openBreaker(db, 'key', { errorCode: null, serviceMessage: null }, 60_000)
+  expect(await deniedKeyInUse(db)).toMatchObject({ since: expect.any(Date) })
 })

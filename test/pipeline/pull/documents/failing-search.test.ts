@@ -198,6 +198,23 @@ describe('a search for documents', () => {
     expect(documentRemarks(reports)).toHaveLength(2)
   })
 
+  it('a page of a search that this process does not know yet is tried again, for another to load it', async () => {
+    await using server = await answering({
+      [names.task.status]: taskStatuses.success,
+      [names.task.pageUrls]: ['http://127.0.0.1:9/page'],
+    })
+    await using before = searching(server.url)
+    await planDocuments(before, await run())
+    await toTheEnd(before)
+    const { page_id } = await ferry.ledger.db.selectFrom('search_page').select('page_id').executeTakeFirstOrThrow()
+    await using after = searching(server.url, [])
+    const page = () => after.db.selectFrom('search_page').select(['state', 'failures', 'error_code']).execute()
+    await lookAtPage(after, page_id, { yields: true })
+    expect(await page()).toEqual([{ state: 'listed', failures: 1, error_code: 'search_not_configured' }])
+    for (let attempt = 2; attempt <= 6; attempt++) await lookAtPage(after, page_id, { yields: true })
+    expect(await page()).toEqual([{ state: 'failed', failures: 6, error_code: 'search_not_configured' }])
+  })
+
   it('asks for nothing where none is configured, or the guard holds the run', async () => {
     await using server = await answering({})
     await using none = searching(server.url, [])
