@@ -44,6 +44,7 @@ const statusOf: Readonly<Record<string, number>> = {
   exchange_answer_malformed: 502,
   partner_unreachable: 502,
   partner_query_failed: 502,
+  partner_query_too_slow: 502,
   partner_driver_missing: 409,
   partner_snapshot_off: 409,
 }
