@@ -99,6 +99,20 @@ describe('the world of a file', () => {
     }
   })
 
+  it('has calculators of any texts, on a page that names exactly their variables', async () => {
+    const inputs = { [meter ?? '']: '5" pipe', [uuid('b')]: '\\"' }
+    const [calculator] = hotel.calculators
+    const world = await worldOf('texts.world', [head, { ...hotel, calculators: [{ ...calculator, inputs }] }])
+    const texts = await openSandbox({ world, companies: 0 })
+    try {
+      const [page] = await texts.pages(await texts.run('calculatorsSearch', {}, key))
+      expect(page?.calculatorVariables?.map(({ id }) => id)).toEqual([meter, unknown, uuid('b')])
+      expect(page?.companies[0]?.calculators[0]?.inputs).toEqual(inputs)
+    } finally {
+      await texts.close()
+    }
+  })
+
   it('stays as it was left when the same file is served again, and no other is served from its database', async () => {
     await sandbox.stop()
     const other = await worldOf('other.world', [head, { ...hotel, name: 'Another house' }])
