@@ -42,7 +42,9 @@ export const taskAnswers = oncePer((contract: Contract) => {
 function rowError(contract: Contract): z.ZodType {
   const names = { ...contract.names.rowError, standardId: contract.names.standardHolders.standardId }
   return document(names, {
-    companyId: uuid.nullable().meta({ description: 'null when the row names no known company.' }),
+    companyId: uuid.nullable().meta({
+      description: 'The id by which the row named its company, or that of the company found; null: there is neither.',
+    }),
     identifiedByValue: z.string().nullable().meta({ description: 'The value by which the row named its company.' }),
     dataPointId: z.string().optional(),
     questionId: z.string().optional(),
