@@ -219,6 +219,32 @@ it('the sandbox names the company of a failed row by the id that was sent', asyn
   expect(mapped.error?.rowErrors).toMatchObject([{ companyId: known, identifiedByValue: partnerId(1) }])
 })
 
+it('the sandbox repeats the ids of a failed row as they were sent, and stores by them in any letter case', async () => {
+  const point = pointOf('number', 'Yearly')
+  const [company, dataPointId, questionId] = [companyIdAt(seed, 40), point.id, question?.id ?? ''].map((id) =>
+    id.toUpperCase(),
+  )
+  const period = { periodType: 'Yearly', year: 1996 }
+  const [low, high] = [answerTo(point, { number: -1 }), answerTo(point)]
+  const answers = [
+    { ...low, dataPointId },
+    { ...high, dataPointId },
+    { ...high, dataPointId: 'No Point' },
+  ]
+  const omissions = [{ questionId }, { questionId: 'No Question' }]
+  const task = await upsert([{ ...period, answers: [high, ...answers], omissions }], {}, { companyId: company })
+  expect(task.error?.rowErrors).toMatchObject([
+    { companyId: company, dataPointId, reason: 'value_out_of_range' },
+    { companyId: company, dataPointId: 'No Point', reason: 'data_point_not_found' },
+    { companyId: company, questionId: 'No Question', reason: 'question_not_found' },
+  ])
+  const { rows } = await sandbox.pool.query(
+    `select data_point_id as id from sandbox.answer where year = 1996 union all
+     select question_id from sandbox.omission where year = 1996`,
+  )
+  expect(rows).toEqual([{ id: point.id }, { id: question?.id }])
+})
+
 it("the sandbox fails rows that name the company by another profile's property, or are outside the profile's groups", async () => {
   const point = pointOf('boolean', 'Yearly')
   const body = (by: unknown) => ({

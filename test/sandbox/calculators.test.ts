@@ -133,6 +133,20 @@ it('the sandbox tells per company what happened, and stores nothing of a company
   expect(await calculatorsOf(6)).toEqual([])
 })
 
+it('the sandbox repeats the field type of a failed input as it was sent, and stores by it in any letter case', async () => {
+  const [capitals, other] = [electricity.id, naturalGas.id].map((id) => id.toUpperCase())
+  const task = await upsert(
+    inputsOf(partnerId(25), { year: 2018 }, { Diesel: '1', [capitals ?? '']: 'many' }),
+    inputsOf(partnerId(26), { year: 2018 }, { [electricity.id]: '1', [capitals ?? '']: '2', [other ?? '']: '3' }),
+  )
+  const [failed] = (await sandbox.file<CalculatorFile>(task)).companies
+  expect(failed?.errors).toEqual([
+    { fieldTypeId: 'Diesel', reason: 'field_type_not_found' },
+    { fieldTypeId: capitals, reason: 'value_not_numeric' },
+  ])
+  expect((await calculatorsOf(26))[0]?.inputs).toEqual({ [electricity.id]: '2', [naturalGas.id]: '3' })
+})
+
 it('the sandbox fails, one by one, companies that are in no group of the profile, and those that the group named does not hold', async () => {
   const outside = { ...calculators([]), groupId: catalogue.otherGroupId, customIdentifierId: otherCustomIdentifierId }
   const of = (identifier: string) => inputsOf(identifier, { year: 2020 }, { [electricity.id]: '1' })

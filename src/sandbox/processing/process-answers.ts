@@ -74,7 +74,7 @@ function judgeRows(
       continue
     }
     recorder.accept({ ...row, dataPointId })
-    rows.answer(companyId, dataPointId, period.value, judged.value, answer.unitId)
+    rows.answer(companyId, dataPointId.toLowerCase(), period.value, judged.value, answer.unitId)
   }
   for (const { questionId } of sent.omissions) {
     const failure = common ?? judgeOmission(world, questionId)
@@ -83,7 +83,7 @@ function judgeRows(
       continue
     }
     recorder.accept({ ...row, questionId })
-    rows.omit(companyId, questionId, period.value)
+    rows.omit(companyId, questionId.toLowerCase(), period.value)
   }
 }
 

@@ -19,11 +19,12 @@ export async function processStandardHolders(
       slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
     )
     const held = new Map<string, StandardHolder & { companyId: string }>()
-    for (const [index, holder] of slice.entries()) {
+    for (const [index, sent] of slice.entries()) {
       const company = resolved[index]
       if (!company) continue
       const { companyId } = company
-      const row = { companyId, identifier: holder.identifier, standardId: holder.standardId }
+      const row = { companyId, identifier: sent.identifier, standardId: sent.standardId }
+      const holder = { ...sent, standardId: sent.standardId.toLowerCase() }
       const failure = company.failure ?? judgeHolder(work.sandbox.world, holder)
       if (failure) recorder.fail(row, failure)
       if (failure || companyId === null) continue

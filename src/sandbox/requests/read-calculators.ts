@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import {
-  idText,
+  idAsSent,
   judgedLater,
   list,
   optionalBoolean,
@@ -28,7 +28,7 @@ export type CalculatorsRequest = { groupId: string; customIdentifierId: string; 
 export function calculatorsRequest(contract: Contract): z.ZodType<CalculatorsRequest> {
   const names = contract.names.calculators
   const value = z.string().nullish().meta({ description: 'A decimal number as text. Blank: the input is taken back.' })
-  const input = wire(names, { fieldTypeId: idText.meta({ format: 'uuid' }), value: judgedLater(value) }).meta({
+  const input = wire(names, { fieldTypeId: idAsSent, value: judgedLater(value) }).meta({
     id: 'CalculatorInput',
   })
   const period = wire(names, {

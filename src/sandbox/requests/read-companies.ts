@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { idText, list, optionalText, text, uuid, wire } from './wire-spelling.ts'
+import { idAsSent, list, optionalText, text, uuid, wire } from './wire-spelling.ts'
 
 export type CompanyProperties = { identifier: string; properties: { propertyId: string; value: string }[] }
 export type CompaniesRequest = { customIdentifierId: string; companies: CompanyProperties[] }
@@ -9,7 +9,7 @@ export type CompaniesRequest = { customIdentifierId: string; companies: CompanyP
 export function companyProperties(contract: Contract): z.ZodType<CompanyProperties> {
   const names = contract.names.companies
   const property = wire(names, {
-    propertyId: idText.meta({ format: 'uuid' }),
+    propertyId: idAsSent,
     value: optionalText.meta({ description: 'Blank or absent: the value is taken away.' }),
   })
     .transform(({ propertyId, value }) => ({ propertyId, value: value ?? '' }))
