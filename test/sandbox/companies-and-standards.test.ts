@@ -143,6 +143,20 @@ it('the sandbox repeats property and standard of a failed row as they were sent,
   expect(rows).toEqual([{ level: 'Gold' }])
 })
 
+it('the sandbox fails the one holder whose date Postgres does not know, and stores the others', async () => {
+  const holder = { identifier: partnerId(1), standardId: catalogue.standards[1]?.id }
+  const task = await sandbox.run('standardHoldersUpsert', {
+    customIdentifierId,
+    holders: [
+      { ...holder, startDate: '0001-01-01' },
+      { ...holder, startDate: '0000-01-01' },
+      { ...holder, expiryDate: '0000-12-31' },
+    ],
+  })
+  expect(task.status).toBe('PartialSuccess')
+  expect(task.error?.rowErrors.map(({ reason }) => reason)).toEqual(['date_invalid', 'date_invalid'])
+})
+
 it("the sandbox fails the rows of companies that the key's profile cannot access, and stores nothing for them", async () => {
   const outside = companyIdAt(seed, 2)
   await sandbox.pool.query('delete from sandbox.group_company where company_id = $1', [outside])

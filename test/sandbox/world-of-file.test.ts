@@ -113,6 +113,58 @@ describe('the world of a file', () => {
     }
   })
 
+  it('fails the one answer of a form that nobody knows, and the one level, that cannot be stored', async () => {
+    const [point, question, standard] = ['b', 'c', 'd'].map(uuid)
+    const any = { id: point, title: 'Any', valueType: 'any', reportingPeriodType: 'Any' }
+    const cluster = { id: point, title: 'C', questions: [{ id: question, title: 'Q', dataPoints: [any] }] }
+    const topic = { id: point, title: 'T', subtopics: [{ id: point, title: 'S', clusters: [cluster] }] }
+    const wide = { ...head, frameworks: [{ id: point, title: 'F', topics: [topic] }], incomplete: ['standards'] }
+    const open = await openSandbox({ world: await worldOf('any.world', [wide, hotel]), companies: 0 })
+    try {
+      const answers = [
+        { text: 'a\0' },
+        { list: [{ '\ud800': 1 }] },
+        { deep: 'deep' },
+        { text: '\\u0000', list: [[1, null]] },
+      ]
+      const upsert = {
+        companies: [
+          {
+            identifiedBy: { companyId: company },
+            periods: answers.map((answer, nth) => ({
+              ...{ periodType: 'Yearly', year: 2020 + nth },
+              answers: [{ dataPointId: point, answer }],
+            })),
+          },
+        ],
+      }
+      const raw = JSON.stringify(upsert).replace('"deep":"deep"', `"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+      const { method, path } = contract.endpoints.frameworkAnswersUpsert
+      const { body } = await open.call<{ correlationId: string }>(method, path, { key, raw })
+      const task = await open.finished(body.correlationId, key)
+      expect([task.status, task.error?.rowErrors.map(({ year, reason }) => [year, reason])]).toEqual([
+        'PartialSuccess',
+        [
+          [2020, 'text_not_storable'],
+          [2021, 'text_not_storable'],
+          [2022, 'value_type_mismatch'],
+        ],
+      ])
+      const holder = { identifier: 'H-1', standardId: standard }
+      const holders = [
+        { ...holder, level: 'a\0' },
+        { ...holder, level: 'Gold' },
+      ]
+      const held = await open.run('standardHoldersUpsert', { customIdentifierId: identifier, holders }, key)
+      expect([held.status, held.error?.rowErrors.map(({ reason }) => reason)]).toEqual([
+        'PartialSuccess',
+        ['text_not_storable'],
+      ])
+    } finally {
+      await open.close()
+    }
+  })
+
   it('stays as it was left when the same file is served again, and no other is served from its database', async () => {
     await sandbox.stop()
     const other = await worldOf('other.world', [head, { ...hotel, name: 'Another house' }])
