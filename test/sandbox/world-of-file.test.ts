@@ -113,6 +113,46 @@ describe('the world of a file', () => {
     }
   })
 
+  it('is loaded and shown although Postgres cannot keep some of its texts as they are', async () => {
+    const [point, standard] = ['b', 'd'].map(uuid)
+    const framework = { id: point, title: 'F', topics: [] }
+    const strange = {
+      ...hotel,
+      ...{ countryCode: 'D\0', hotelCode: 'h\0', bookingId: 'b\ud800' },
+      calculators: [
+        {
+          ...hotel.calculators[0],
+          inputs: { [meter ?? '']: '1\0', [total ?? '']: '1' },
+          outputs: { [unknown ?? '']: '\ud800' },
+        },
+      ],
+      periods: [{ periodType: 'Yearly', year: 2025, answers: [{ dataPointId: point, value: { 't\0': 'a\0' } }] }],
+      standards: [{ standardId: standard, level: 'l\0' }],
+    }
+    const wide = { ...head, frameworks: [framework], standards: [{ id: standard, title: 'S' }] }
+    const open = await openSandbox({ world: await worldOf('strange.world', [wide, strange]), companies: 0 })
+    try {
+      const [calculators] = await open.pages(await open.run('calculatorsSearch', {}, key))
+      expect(calculators?.companies[0]?.calculators[0]?.inputs).toEqual({
+        [meter ?? '']: '1\\u0000',
+        [total ?? '']: '1',
+      })
+      const { rows } = await open.pool.query(
+        `select country_code, hotel_code, booking_id, level, value, outputs
+         from sandbox.company, sandbox.standard_holder, sandbox.answer, sandbox.calculator`,
+      )
+      expect(rows).toEqual([
+        {
+          ...{ country_code: 'D\uFFFD', hotel_code: 'h\uFFFD', booking_id: 'b\uFFFD', level: 'l\uFFFD' },
+          value: { 't\\u0000': 'a\\u0000' },
+          outputs: { [unknown ?? '']: '\uFFFD' },
+        },
+      ])
+    } finally {
+      await open.close()
+    }
+  })
+
   it('fails the one answer of a form that nobody knows, and the one level, that cannot be stored', async () => {
     const [point, question, standard] = ['b', 'c', 'd'].map(uuid)
     const any = { id: point, title: 'Any', valueType: 'any', reportingPeriodType: 'Any' }
