@@ -54,6 +54,10 @@ const variants: BrokenRule[] = [
       if (isObject(period)) period.year = String(period.year)
     }),
   ),
+  broken('processing-rules/1', 'a deprecated search is not there', () =>
+    answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
+  ),
+  broken('processing-rules/1', 'times are written without trailing zeros', () => createdWithoutZeros()),
   ...(['page/calculator-variables', 'page/values', 'calculator/outputs'] as const).map((statement) =>
     broken(statement, 'ids of variables are no UUIDs', () =>
       files(search, (page) => {
@@ -80,6 +84,22 @@ function endsInSuccess() {
   return endedTasks((task) => {
     if (task.status === 'PartialSuccess') task.status = 'Success'
   })
+}
+
+/** Tasks say that they were created in the order sent, each in as few digits as its time needs. */
+function createdWithoutZeros(): Hooks {
+  const sent: unknown[] = []
+  return {
+    answer: ({ method, path, answer }) => {
+      const { json } = answer
+      if (!isObject(json) || !/\/search$|\/tasks\/[^/]+$/.test(path)) return
+      if (method === 'POST') return void sent.push(json.correlationId)
+      const nth = sent.indexOf(json.correlationId)
+      if (nth < 0) return
+      const fraction = ['', '.12', '.1234567'][nth % 3]
+      json.createdAt = `2026-11-21T02:00:0${Math.floor(nth / 3)}${fraction}Z`
+    },
+  }
 }
 
 function failsTooMany(): Hooks {
