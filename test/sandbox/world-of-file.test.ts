@@ -113,6 +113,29 @@ describe('the world of a file', () => {
     }
   })
 
+  it.each([
+    ['declares no variables', {}],
+    ['declares one of them', { fieldTypes: head.fieldTypes }],
+  ])('lists every variable of every calculator on a page, where the file %s', async (_what, declared) => {
+    const { fieldTypes: _fields, outputVariables: _outputs, ...bare } = head
+    const [calculator] = hotel.calculators
+    const calculators = [meter, uuid('b'), uuid('c')].map((id, nth) => ({
+      ...calculator,
+      ...{ id: uuid(String(nth)), month: nth + 1, inputs: { [id ?? '']: '1' }, outputs: {} },
+    }))
+    const world = await worldOf('undeclared.world', [
+      { ...bare, ...declared },
+      { ...hotel, calculators },
+    ])
+    const open = await openSandbox({ world, companies: 0 })
+    try {
+      const [page] = await open.pages(await open.run('calculatorsSearch', {}, key))
+      expect(page?.calculatorVariables?.map(({ id }) => id)).toEqual([meter, uuid('b'), uuid('c')])
+    } finally {
+      await open.close()
+    }
+  })
+
   it('is loaded and shown although Postgres cannot keep some of its texts as they are', async () => {
     const [point, standard] = ['b', 'd'].map(uuid)
     const framework = { id: point, title: 'F', topics: [] }
