@@ -267,7 +267,7 @@ describe('a refusal', () => {
       const { code, message } = refusal('calculatorsUpsert', { ...full.calculatorsUpsert, groupId })
       expect([code, message]).toEqual(['field_missing', 'body.groupId: is missing'])
     }
-    expect(refusal('calculatorsUpsert', { ...full.calculatorsUpsert, groupId: 'x' }).code).toBe('body_invalid')
+    expect(refusal('calculatorsUpsert', { ...full.calculatorsUpsert, groupId: 7 }).code).toBe('body_invalid')
   })
 
   it('a refusal of a million wrong rows is short, and soon made', () => {

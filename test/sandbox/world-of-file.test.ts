@@ -136,7 +136,7 @@ describe('the world of a file', () => {
     }
   })
 
-  it('is loaded and shown although Postgres cannot keep some of its texts as they are', async () => {
+  it('the texts of a world are loaded and shown although Postgres cannot keep some of them as they are', async () => {
     const [point, standard] = ['b', 'd'].map(uuid)
     const framework = { id: point, title: 'F', topics: [] }
     const strange = {

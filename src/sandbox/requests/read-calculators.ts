@@ -8,8 +8,8 @@ import {
   optionalList,
   optionalNumber,
   optionalText,
+  requiredId,
   text,
-  uuid,
   wire,
 } from './wire-spelling.ts'
 
@@ -45,8 +45,8 @@ export function calculatorsRequest(contract: Contract): z.ZodType<CalculatorsReq
     calculators: optionalList(calculator),
   }).meta({ id: 'CompanyCalculatorInputs' })
   return wire(names, {
-    groupId: uuid.meta({ description: 'The group that holds the companies.' }),
-    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    groupId: requiredId.meta({ description: 'The group that holds the companies.' }),
+    customIdentifierId: requiredId.meta({ description: 'The custom identifier whose values name the companies.' }),
     companies: list(company),
   }).meta({ id: 'CalculatorsUpsertRequest' })
 }
