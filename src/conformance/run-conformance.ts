@@ -13,7 +13,7 @@ import { createSightings } from './names/sightings.ts'
 import { differs, notObserved, type Observation, type Verdict } from './observation.ts'
 import { type EntryId, type Form, outline, outlineEntries } from './outline.ts'
 import { NoAnswer, openWire, type Wire } from './wire.ts'
-import { at, textOf } from './wire-json.ts'
+import { at, isTaken, textOf } from './wire-json.ts'
 
 export type ConformanceOptions = {
   baseUrl: string
@@ -143,7 +143,7 @@ function createBench(
     sawTask: (label, names) => inner.taskNames.set(label, names),
     sentBody: ({ request, body, status }) => {
       const shape = requestShapes[request as BulkRequest]
-      if (shape !== undefined && status === 200) inner.seen.accepted.note(shape, body)
+      if (shape !== undefined && isTaken(status)) inner.seen.accepted.note(shape, body)
     },
   }
 }

@@ -1,3 +1,11 @@
+/**
+ * Whether a request was taken. Which status of the 200s says so the specification gives for two of them only
+ * (specification, Endpoints): those are judged under their own statements.
+ */
+export function isTaken(status: number): boolean {
+  return status >= 200 && status < 300
+}
+
 /** A JSON object of any shape. */
 export type WireObject = Record<string, unknown>
 

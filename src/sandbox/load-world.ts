@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import type { CopyValue } from '../db/copy-text.ts'
+import { type CopyValue, storableJson } from '../db/copy-text.ts'
 import type { WorldSource } from '../world/world-file.ts'
 import { type WorldCompany, WorldFileError } from '../world/world-form.ts'
 import { copyRows } from './copy-rows.ts'
@@ -71,12 +71,12 @@ function tables(identifiers: ReadonlySet<string>): Record<string, (company: Numb
         company.number,
         storable(company.name),
         nameKey(storable(company.name)),
-        company.street === null ? null : storable(company.street),
+        storableDetail(company.street),
         company.latitude,
         company.longitude,
-        company.countryCode,
-        company.hotelCode,
-        company.bookingId,
+        storableDetail(company.countryCode),
+        storableDetail(company.hotelCode),
+        storableDetail(company.bookingId),
       ],
     ],
     'sandbox.group_company (group_id, company_id)': ({ id, groups }) =>
@@ -96,7 +96,7 @@ function tables(identifiers: ReadonlySet<string>): Record<string, (company: Numb
     'sandbox.calculator (id, company_id, type_id, year, month, inputs, summed, outputs)': (company) =>
       company.calculators.map(({ id, typeId, year, month, inputs, outputs }) => [
         ...[id, company.id, typeId, year, month],
-        ...[JSON.stringify(inputs), '{}', JSON.stringify(outputs)],
+        ...[storableJson(inputs), '{}', storableJson(outputs)],
       ]),
     'sandbox.framework_assignment (company_id, framework_id, period_type, year, month)': (company) =>
       company.periods.flatMap(({ frameworkIds, periodType, year, month }) =>
@@ -106,7 +106,7 @@ function tables(identifiers: ReadonlySet<string>): Record<string, (company: Numb
       company.periods.flatMap(({ answers, periodType, year, month }) =>
         answers.map(({ dataPointId, value, unitId }) => [
           ...[company.id, dataPointId, periodType, year, month],
-          ...[JSON.stringify(value), unitId],
+          ...[storableJson(value), unitId],
         ]),
       ),
     'sandbox.omission (company_id, question_id, period_type, year, month)': (company) =>
@@ -115,9 +115,13 @@ function tables(identifiers: ReadonlySet<string>): Record<string, (company: Numb
       ),
     'sandbox.standard_holder (company_id, standard_id, level, start_date, expiry_date)': (company) =>
       company.standards.map(({ standardId, level, startDate, expiryDate }) => [
-        ...[company.id, standardId, level, startDate, expiryDate],
+        ...[company.id, standardId, storableDetail(level), startDate, expiryDate],
       ]),
   }
+}
+
+function storableDetail(text: string | null): string | null {
+  return text === null ? null : storable(text)
 }
 
 function isRepeated(error: unknown): error is Error & { detail?: string } {

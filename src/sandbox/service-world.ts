@@ -36,7 +36,7 @@ export type World = WorldContent & {
   variableNames: ReadonlyMap<string, string>
   /** Titles of calculator types, by id. */
   typeTitles: ReadonlyMap<string, string>
-  /** Every variable that a calculator of a type can have, by the type. */
+  /** Every variable that a calculator of a type can have, by the type; a type is absent where nobody knows them all. */
   variablesByType: ReadonlyMap<string, readonly string[]>
 }
 
@@ -67,7 +67,8 @@ export const madeUpWorld: World = indexed({
   incomplete: [],
 })
 
-/** The world that a world file describes. */
+/** The world that a world file describes: its calculators may have variables that the file does not declare. */
 export function worldOf(head: WorldHead): World {
-  return indexed({ ...head, apiKeys: head.apiKeys.map((key) => ({ id: uuidFrom(`api key ${key.key}`), ...key })) })
+  const apiKeys = head.apiKeys.map((key) => ({ id: uuidFrom(`api key ${key.key}`), ...key }))
+  return { ...indexed({ ...head, apiKeys }), variablesByType: new Map() }
 }

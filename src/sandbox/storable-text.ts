@@ -3,7 +3,10 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** The text with what Postgres cannot keep replaced by U+FFFD. For the request log only, never for data. */
+/**
+ * The text with what Postgres cannot keep replaced by U+FFFD. For the request log and for a world file, never for what
+ * was sent.
+ */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }

@@ -107,7 +107,9 @@ export const worldHead = z.strictObject({
 export type WorldHead = z.output<typeof worldHead>
 
 const text = z.string().nullable().default(null)
-const day = z.iso.date().nullable().default(null)
+/** A calendar date. Postgres, which is to hold it, has no year zero. */
+export const worldDay = z.iso.date().refine((date) => date >= '0001', 'there is no year zero')
+const day = worldDay.nullable().default(null)
 const year = z.int().min(1900).max(2100)
 const month = z.int().min(1).max(12)
 const valuesByProperty = z.record(id, z.array(z.string())).default({})

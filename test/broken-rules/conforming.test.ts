@@ -54,6 +54,30 @@ const variants: BrokenRule[] = [
       if (isObject(period)) period.year = String(period.year)
     }),
   ),
+  ...(
+    [
+      'service/queued',
+      'service/submit',
+      'service/workflow',
+      'processing-rules/4',
+      'page/companies',
+      'endpoints/conventions',
+      'endpoints/calculators-search',
+      'endpoints/open-calculators-search',
+      'endpoints/framework-answers-upsert',
+      'endpoints/open-named-later',
+      'endpoints/open-requests',
+      'answers/framework',
+      'versioning/per-endpoint',
+      'versioning/new-request-fields',
+      'versioning/keeps-endpoints',
+      'versioning/keeps-optional',
+    ] as const
+  ).map((statement) => broken(statement, 'what is queued is answered 202', () => queuesWith202())),
+  broken('processing-rules/1', 'a deprecated search is not there', () =>
+    answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
+  ),
+  broken('processing-rules/1', 'times are written without trailing zeros', () => createdWithoutZeros()),
   ...(['page/calculator-variables', 'page/values', 'calculator/outputs'] as const).map((statement) =>
     broken(statement, 'ids of variables are no UUIDs', () =>
       files(search, (page) => {
@@ -80,6 +104,32 @@ function endsInSuccess() {
   return endedTasks((task) => {
     if (task.status === 'PartialSuccess') task.status = 'Success'
   })
+}
+
+/** The specification gives a status for two of the submissions only. */
+function queuesWith202(): Hooks {
+  return {
+    answer: ({ method, path, answer }) => {
+      if (method !== 'POST' || /\/(company-mappings|calculators\/upsert)$/.test(path)) return
+      if (/\/(search|upsert)$/.test(path) && answer.status === 200) answer.status = 202
+    },
+  }
+}
+
+/** Tasks say that they were created in the order sent, each in as few digits as its time needs. */
+function createdWithoutZeros(): Hooks {
+  const sent: unknown[] = []
+  return {
+    answer: ({ method, path, answer }) => {
+      const { json } = answer
+      if (!isObject(json) || !/\/search$|\/tasks\/[^/]+$/.test(path)) return
+      if (method === 'POST') return void sent.push(json.correlationId)
+      const nth = sent.indexOf(json.correlationId)
+      if (nth < 0) return
+      const fraction = ['', '.12', '.1234567'][nth % 3]
+      json.createdAt = `2026-11-21T02:00:0${Math.floor(nth / 3)}${fraction}Z`
+    },
+  }
 }
 
 function failsTooMany(): Hooks {

@@ -15,10 +15,20 @@ export const endpointRules = (): BrokenRule[] => [
       if (file.kind === 'CompanyMappingRequest') file.json = []
     },
   })),
+  broken('endpoints/company-mappings', 'a mapping is answered 202', () =>
+    answers('POST /bulk/company-mappings', ({ answer }) => {
+      if (answer.status === 200) answer.status = 202
+    }),
+  ),
   broken('endpoints/framework-answers-upsert', '50,001 rows are taken', () => takesTooMany()),
   broken('endpoints/calculators-upsert', 'the file of calculators leaves the failed company out', () =>
     files('BulkUpsertCompanyCalculators', (file) => {
       file.companies = objectsOf(file.companies).filter(({ status }) => status === 'Success')
+    }),
+  ),
+  broken('endpoints/calculators-upsert', 'calculators are answered 202', () =>
+    answers('POST /bulk/calculators/upsert', ({ answer }) => {
+      if (answer.status === 200) answer.status = 202
     }),
   ),
   broken('endpoints/calculators-search', 'the calculator search ends in Error', () =>

@@ -189,8 +189,60 @@ it('the sandbox finds the company by its own id, and fails every row of one that
     [null, partnerId(41), 'company_not_found'],
     [null, partnerId(41), 'company_not_found'],
   ])
-  const unknown = await upsert([rows], {}, { companyId: catalogue.groupId })
-  expect(unknown.error?.rowErrors[0]?.reason).toBe('company_not_found')
+})
+
+it('the sandbox names the company of a failed row by the id that was sent', async () => {
+  const point = pointOf('boolean', 'Yearly')
+  const periods = [{ ...periodFor(point), answers: [answerTo(point)] }]
+  const [known, another, nobodys] = [companyIdAt(seed, 1), companyIdAt(seed, 2), catalogue.groupId]
+  const failedOf = async (ids: string[], { key = 'demo-key', ...extra }: { key?: string; frameworkId?: string }) => {
+    const companies = ids.map((companyId) => ({ identifiedBy: { companyId }, periods }))
+    const task = await sandbox.run('frameworkAnswersUpsert', { ...extra, companies }, key)
+    return task.error?.rowErrors.map((row) => [row.companyId, row.identifiedByValue, row.reason])
+  }
+  expect(await failedOf([known, another], { key: 'other-key' })).toEqual([
+    [known, null, 'company_not_accessible'],
+    [another, null, 'company_not_accessible'],
+  ])
+  expect(await failedOf([nobodys, 'no UUID'], {})).toEqual([
+    [nobodys, null, 'company_not_found'],
+    [null, null, 'company_not_found'],
+  ])
+  expect(await failedOf([known, nobodys], { frameworkId: catalogue.groupId })).toEqual([
+    [known, null, 'framework_not_found'],
+    [nobodys, null, 'framework_not_found'],
+  ])
+  const unnamed = { companies: [{ identifiedBy: { companyId: nobodys } }] }
+  const { error } = await sandbox.run('frameworkAnswersUpsert', unnamed)
+  expect(error?.rowErrors).toMatchObject([{ companyId: nobodys, reason: 'company_not_found' }])
+  const mapped = await upsert(periods, { frameworkId: catalogue.groupId })
+  expect(mapped.error?.rowErrors).toMatchObject([{ companyId: known, identifiedByValue: partnerId(1) }])
+})
+
+it('the sandbox repeats the ids of a failed row as they were sent, and stores by them in any letter case', async () => {
+  const point = pointOf('number', 'Yearly')
+  const [company, dataPointId, questionId] = [companyIdAt(seed, 40), point.id, question?.id ?? ''].map((id) =>
+    id.toUpperCase(),
+  )
+  const period = { periodType: 'Yearly', year: 1996 }
+  const [low, high] = [answerTo(point, { number: -1 }), answerTo(point)]
+  const answers = [
+    { ...low, dataPointId },
+    { ...high, dataPointId },
+    { ...high, dataPointId: 'No Point' },
+  ]
+  const omissions = [{ questionId }, { questionId: 'No Question' }]
+  const task = await upsert([{ ...period, answers: [high, ...answers], omissions }], {}, { companyId: company })
+  expect(task.error?.rowErrors).toMatchObject([
+    { companyId: company, dataPointId, reason: 'value_out_of_range' },
+    { companyId: company, dataPointId: 'No Point', reason: 'data_point_not_found' },
+    { companyId: company, questionId: 'No Question', reason: 'question_not_found' },
+  ])
+  const { rows } = await sandbox.pool.query(
+    `select data_point_id as id from sandbox.answer where year = 1996 union all
+     select question_id from sandbox.omission where year = 1996`,
+  )
+  expect(rows).toEqual([{ id: point.id }, { id: question?.id }])
 })
 
 it("the sandbox fails rows that name the company by another profile's property, or are outside the profile's groups", async () => {

@@ -33,6 +33,10 @@ describe('what the request must name', () => {
     ['no group', 400, { groupId: undefined }],
     ['no custom identifier', 400, { customIdentifierId: undefined }],
     ['a blank group', 400, { groupId: '' }],
+    ['a blank custom identifier', 400, { customIdentifierId: '' }],
+    ['a group that is no text', 400, { groupId: 7 }],
+    ['a group that is no UUID', 403, { groupId: 'not-a-uuid' }],
+    ['an identifier that is no UUID', 403, { customIdentifierId: 'H-0001' }],
     ['a group of another profile', 403, { groupId: catalogue.otherGroupId }],
     ['a group that does not exist', 403, { groupId: catalogue.brandPropertyId }],
     ['an identifier of another profile', 403, { customIdentifierId: catalogue.otherCustomIdentifierId }],
@@ -131,6 +135,20 @@ it('the sandbox tells per company what happened, and stores nothing of a company
     },
   ])
   expect(await calculatorsOf(6)).toEqual([])
+})
+
+it('the sandbox repeats the field type of a failed input as it was sent, and stores by it in any letter case', async () => {
+  const [capitals, other] = [electricity.id, naturalGas.id].map((id) => id.toUpperCase())
+  const task = await upsert(
+    inputsOf(partnerId(25), { year: 2018 }, { Diesel: '1', [capitals ?? '']: 'many' }),
+    inputsOf(partnerId(26), { year: 2018 }, { [electricity.id]: '1', [capitals ?? '']: '2', [other ?? '']: '3' }),
+  )
+  const [failed] = (await sandbox.file<CalculatorFile>(task)).companies
+  expect(failed?.errors).toEqual([
+    { fieldTypeId: 'Diesel', reason: 'field_type_not_found' },
+    { fieldTypeId: capitals, reason: 'value_not_numeric' },
+  ])
+  expect((await calculatorsOf(26))[0]?.inputs).toEqual({ [electricity.id]: '2', [naturalGas.id]: '3' })
 })
 
 it('the sandbox fails, one by one, companies that are in no group of the profile, and those that the group named does not hold', async () => {

@@ -117,6 +117,46 @@ it('the sandbox stores holders of standards and names the failed ones in error r
   ])
 })
 
+it('the sandbox repeats property and standard of a failed row as they were sent, and stores by them in any letter case', async () => {
+  await sandbox.run('companyMappings', mapHotels(5))
+  const capitals = roomsPropertyId.toUpperCase()
+  const values = await upsert(
+    properties(partnerId(5), [roomsPropertyId, '1'], [capitals, 'many'], [capitals, '2'], ['No Property', 'x']),
+  )
+  expect(values.error?.rowErrors).toMatchObject([{ propertyId: capitals }, { propertyId: 'No Property' }])
+  expect((await fieldsOf(5))?.[roomsPropertyId]).toEqual(['1', '2'])
+  const standardId = catalogue.standards[0]?.id.toUpperCase()
+  const holder = { identifier: partnerId(5), standardId }
+  const holders = await sandbox.run('standardHoldersUpsert', {
+    customIdentifierId,
+    holders: [
+      { ...holder, standardId: standardId?.toLowerCase() },
+      { ...holder, level: 'Gold' },
+      { ...holder, level: 'Tin' },
+      { ...holder, standardId: 'No Standard' },
+    ],
+  })
+  expect(holders.error?.rowErrors).toMatchObject([{ standardId }, { standardId: 'No Standard' }])
+  const { rows } = await sandbox.pool.query('select level from sandbox.standard_holder where company_id = $1', [
+    companyIdAt(seed, 5),
+  ])
+  expect(rows).toEqual([{ level: 'Gold' }])
+})
+
+it('the sandbox fails the one holder whose date Postgres does not know, and stores the others', async () => {
+  const holder = { identifier: partnerId(1), standardId: catalogue.standards[1]?.id }
+  const task = await sandbox.run('standardHoldersUpsert', {
+    customIdentifierId,
+    holders: [
+      { ...holder, startDate: '0001-01-01' },
+      { ...holder, startDate: '0000-01-01' },
+      { ...holder, expiryDate: '0000-12-31' },
+    ],
+  })
+  expect(task.status).toBe('PartialSuccess')
+  expect(task.error?.rowErrors.map(({ reason }) => reason)).toEqual(['date_invalid', 'date_invalid'])
+})
+
 it("the sandbox fails the rows of companies that the key's profile cannot access, and stores nothing for them", async () => {
   const outside = companyIdAt(seed, 2)
   await sandbox.pool.query('delete from sandbox.group_company where company_id = $1', [outside])

@@ -75,6 +75,14 @@ it('the description gives every operation an id of its own', () => {
   }
 })
 
+it('the description of a failed row has every member that tells one row from another', () => {
+  const { companyId, identifiedByValue, dataPointId, questionId, periodType, year, month } = contract.names.rowError
+  const others = [contract.names.companies.propertyId, contract.names.standardHolders.standardId]
+  expect(Object.keys(service.components.schemas.RowError?.properties ?? {})).toEqual(
+    expect.arrayContaining([companyId, identifiedByValue, dataPointId, questionId, periodType, year, month, ...others]),
+  )
+})
+
 it('the description says everything in the names of the contract', async () => {
   const renamed: Contract = {
     ...contract,

@@ -5,6 +5,8 @@ export type RowError = {
   identifiedByValue: string | null
   dataPointId?: string
   questionId?: string
+  propertyId?: string
+  standardId?: string
   periodType?: string
   year?: number
   month?: string

@@ -128,7 +128,7 @@ it('the sandbox lets the last mapping of an id win within one request, and says 
   expect(rows).toEqual([{ company_id: companyIdAt(seed, 14) }])
 })
 
-it('answers 400 without an identifier, or one that is none, and 403 for one of another profile', async () => {
+it('answers 400 without an identifier, or one that is none, and 403 for one of another profile or of nobody', async () => {
   const post = async (customIdentifierId: unknown) => {
     const answer = await sandbox.call('POST', '/api/v1/bulk/company-mappings', {
       body: { customIdentifierId, companies: [] },
@@ -136,7 +136,7 @@ it('answers 400 without an identifier, or one that is none, and 403 for one of a
     return [answer.status, answer.body.errorCode]
   }
   expect(await post(undefined)).toEqual([400, 'field_missing'])
-  expect(await post('H-0001')).toEqual([400, 'body_invalid'])
+  expect(await post('H-0001')).toEqual([403, 'custom_identifier_not_accessible'])
   expect(await post(catalogue.brandPropertyId)).toEqual([400, 'custom_identifier_invalid'])
   expect(await post(catalogue.otherCustomIdentifierId)).toEqual([403, 'custom_identifier_not_accessible'])
 })

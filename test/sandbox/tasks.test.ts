@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
@@ -282,5 +283,21 @@ describe('refusals', () => {
       body: JSON.stringify(mapHotels(1)),
     })
     expect(response.status).toBe(415)
+  })
+
+  it('answers 415 to a body in a content coding, and takes one that names none', async () => {
+    sandbox = await openSandbox()
+    const { method, path } = contract.endpoints.calculatorsSearch
+    const statusOf = async (coding: string, body: Buffer | string, key = 'demo-key') => {
+      const headers = { authorization: key, 'content-type': 'application/json', 'content-encoding': coding }
+      const response = await fetch(`${sandbox.url}${path}`, { method, headers, body })
+      const answer = (await response.json()) as { errorCode?: string }
+      return [response.status, answer.errorCode, response.headers.get('accept-encoding')]
+    }
+    const refused = [415, 'content_coding_unsupported', 'identity']
+    expect(await statusOf('gzip', gzipSync('{}'))).toEqual(refused)
+    expect(await statusOf('identity, br', '{}')).toEqual(refused)
+    expect(await statusOf('Identity', '{}')).toEqual([200, undefined, null])
+    expect(await statusOf('gzip', gzipSync('{}'), 'nobodys-key')).toEqual([401, 'api_key_unknown', null])
   })
 })

@@ -99,6 +99,135 @@ describe('the world of a file', () => {
     }
   })
 
+  it('has calculators of any texts, on a page that names exactly their variables', async () => {
+    const inputs = { [meter ?? '']: '5" pipe', [uuid('b')]: '\\"' }
+    const [calculator] = hotel.calculators
+    const world = await worldOf('texts.world', [head, { ...hotel, calculators: [{ ...calculator, inputs }] }])
+    const texts = await openSandbox({ world, companies: 0 })
+    try {
+      const [page] = await texts.pages(await texts.run('calculatorsSearch', {}, key))
+      expect(page?.calculatorVariables?.map(({ id }) => id)).toEqual([meter, unknown, uuid('b')])
+      expect(page?.companies[0]?.calculators[0]?.inputs).toEqual(inputs)
+    } finally {
+      await texts.close()
+    }
+  })
+
+  it.each([
+    ['declares no variables', {}],
+    ['declares one of them', { fieldTypes: head.fieldTypes }],
+  ])('lists every variable of every calculator on a page, where the file %s', async (_what, declared) => {
+    const { fieldTypes: _fields, outputVariables: _outputs, ...bare } = head
+    const [calculator] = hotel.calculators
+    const calculators = [meter, uuid('b'), uuid('c')].map((id, nth) => ({
+      ...calculator,
+      ...{ id: uuid(String(nth)), month: nth + 1, inputs: { [id ?? '']: '1' }, outputs: {} },
+    }))
+    const world = await worldOf('undeclared.world', [
+      { ...bare, ...declared },
+      { ...hotel, calculators },
+    ])
+    const open = await openSandbox({ world, companies: 0 })
+    try {
+      const [page] = await open.pages(await open.run('calculatorsSearch', {}, key))
+      expect(page?.calculatorVariables?.map(({ id }) => id)).toEqual([meter, uuid('b'), uuid('c')])
+    } finally {
+      await open.close()
+    }
+  })
+
+  it('the texts of a world are loaded and shown although Postgres cannot keep some of them as they are', async () => {
+    const [point, standard] = ['b', 'd'].map(uuid)
+    const framework = { id: point, title: 'F', topics: [] }
+    const strange = {
+      ...hotel,
+      ...{ countryCode: 'D\0', hotelCode: 'h\0', bookingId: 'b\ud800' },
+      calculators: [
+        {
+          ...hotel.calculators[0],
+          inputs: { [meter ?? '']: '1\0', [total ?? '']: '1' },
+          outputs: { [unknown ?? '']: '\ud800' },
+        },
+      ],
+      periods: [{ periodType: 'Yearly', year: 2025, answers: [{ dataPointId: point, value: { 't\0': 'a\0' } }] }],
+      standards: [{ standardId: standard, level: 'l\0' }],
+    }
+    const wide = { ...head, frameworks: [framework], standards: [{ id: standard, title: 'S' }] }
+    const open = await openSandbox({ world: await worldOf('strange.world', [wide, strange]), companies: 0 })
+    try {
+      const [calculators] = await open.pages(await open.run('calculatorsSearch', {}, key))
+      expect(calculators?.companies[0]?.calculators[0]?.inputs).toEqual({
+        [meter ?? '']: '1\\u0000',
+        [total ?? '']: '1',
+      })
+      const { rows } = await open.pool.query(
+        `select country_code, hotel_code, booking_id, level, value, outputs
+         from sandbox.company, sandbox.standard_holder, sandbox.answer, sandbox.calculator`,
+      )
+      expect(rows).toEqual([
+        {
+          ...{ country_code: 'D\uFFFD', hotel_code: 'h\uFFFD', booking_id: 'b\uFFFD', level: 'l\uFFFD' },
+          value: { 't\\u0000': 'a\\u0000' },
+          outputs: { [unknown ?? '']: '\uFFFD' },
+        },
+      ])
+    } finally {
+      await open.close()
+    }
+  })
+
+  it('fails the one answer of a form that nobody knows, and the one level, that cannot be stored', async () => {
+    const [point, question, standard] = ['b', 'c', 'd'].map(uuid)
+    const any = { id: point, title: 'Any', valueType: 'any', reportingPeriodType: 'Any' }
+    const cluster = { id: point, title: 'C', questions: [{ id: question, title: 'Q', dataPoints: [any] }] }
+    const topic = { id: point, title: 'T', subtopics: [{ id: point, title: 'S', clusters: [cluster] }] }
+    const wide = { ...head, frameworks: [{ id: point, title: 'F', topics: [topic] }], incomplete: ['standards'] }
+    const open = await openSandbox({ world: await worldOf('any.world', [wide, hotel]), companies: 0 })
+    try {
+      const answers = [
+        { text: 'a\0' },
+        { list: [{ '\ud800': 1 }] },
+        { deep: 'deep' },
+        { text: '\\u0000', list: [[1, null]] },
+      ]
+      const upsert = {
+        companies: [
+          {
+            identifiedBy: { companyId: company },
+            periods: answers.map((answer, nth) => ({
+              ...{ periodType: 'Yearly', year: 2020 + nth },
+              answers: [{ dataPointId: point, answer }],
+            })),
+          },
+        ],
+      }
+      const raw = JSON.stringify(upsert).replace('"deep":"deep"', `"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+      const { method, path } = contract.endpoints.frameworkAnswersUpsert
+      const { body } = await open.call<{ correlationId: string }>(method, path, { key, raw })
+      const task = await open.finished(body.correlationId, key)
+      expect([task.status, task.error?.rowErrors.map(({ year, reason }) => [year, reason])]).toEqual([
+        'PartialSuccess',
+        [
+          [2020, 'text_not_storable'],
+          [2021, 'text_not_storable'],
+          [2022, 'value_type_mismatch'],
+        ],
+      ])
+      const holder = { identifier: 'H-1', standardId: standard }
+      const holders = [
+        { ...holder, level: 'a\0' },
+        { ...holder, level: 'Gold' },
+      ]
+      const held = await open.run('standardHoldersUpsert', { customIdentifierId: identifier, holders }, key)
+      expect([held.status, held.error?.rowErrors.map(({ reason }) => reason)]).toEqual([
+        'PartialSuccess',
+        ['text_not_storable'],
+      ])
+    } finally {
+      await open.close()
+    }
+  })
+
   it('stays as it was left when the same file is served again, and no other is served from its database', async () => {
     await sandbox.stop()
     const other = await worldOf('other.world', [head, { ...hotel, name: 'Another house' }])

@@ -25,9 +25,18 @@ import {
 } from '../evidence/written-rest.ts'
 import { differs, faultless, holds, judged, notObserved, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
-import { at, isObject, kindOf, objectsOf, textOf } from '../wire-json.ts'
+import { at, isObject, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
-import { allAccepted, allAnswer, failedRows, judgeImport, judgeTooMany, searchEnds, workDone } from './judge-task.ts'
+import {
+  allAccepted,
+  allAnswer,
+  failedRows,
+  judgeImport,
+  judgeStatus,
+  judgeTooMany,
+  searchEnds,
+  workDone,
+} from './judge-task.ts'
 
 /** Specification, Endpoints. */
 export const endpointChecks: Checks<'endpoints'> = {
@@ -35,13 +44,13 @@ export const endpointChecks: Checks<'endpoints'> = {
     const { status } = runs.standards.submitted
     const read = await unitTypes(bench)
     return judged(
-      read.status === 200 && status === 200,
+      read.status === 200 && isTaken(status),
       `key accepted (${read.status}), JSON body accepted (${status})`,
     )
   }),
   'endpoints/company-mappings': givenHotel(writeMapping, ({ run, file }, bench) => {
     const end = judgeImport(bench, run, { statuses: workDone, file: true })
-    return together(end, judged(isObject(file), `the file is ${kindOf(file)}`))
+    return together(judgeStatus(run), end, judged(isObject(file), `the file is ${kindOf(file)}`))
   }),
   'endpoints/framework-answers-upsert': givenHotel(writeAnswers, async ({ mixed, badRows }, bench, hotel) => {
     const tooMany = await tooManyAnswers(bench, hotel)
@@ -59,6 +68,7 @@ export const endpointChecks: Checks<'endpoints'> = {
     const refused = [noGroup, noIdentifier, foreignGroup, foreignIdentifier].map(({ status }) => status)
     const entries = objectsOf(at(file, bench.contract.names.calculatorsResult.companies))
     return together(
+      judgeStatus(run),
       judgeImport(bench, run, { statuses: workDone, file: true }),
       judged(entries.length === 2, `${entries.length} companies in the file`),
       judged(refused.join() === '400,400,403,403', `refused with ${refused.join(', ')}`),
@@ -66,7 +76,7 @@ export const endpointChecks: Checks<'endpoints'> = {
   }),
   'endpoints/calculators-search': searchEnds('calculators'),
   'endpoints/open-calculators-search': given(searches, ({ runs }) =>
-    judged(runs.calculators.submitted.status === 200, 'a body with these two fields alone is enough'),
+    judged(isTaken(runs.calculators.submitted.status), 'a body with these two fields alone is enough'),
   ),
   'endpoints/task': async (bench) => {
     const { last, task } = (await searches(bench)).runs.calculators
@@ -149,10 +159,7 @@ export const endpointChecks: Checks<'endpoints'> = {
       const statuses = [holders, ...(typeof written === 'string' ? [] : [written])].map(
         ({ submitted }) => submitted.status,
       )
-      return judged(
-        statuses.every((status) => status === 200),
-        `upserts with our names answered ${statuses.join(', ')}`,
-      )
+      return judged(statuses.every(isTaken), `upserts with our names answered ${statuses.join(', ')}`)
     })(bench)
     return together(holds(bodies.join('; ')), upserts)
   },

@@ -5,7 +5,7 @@ import { writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { judged, notObserved, type Observation, together } from '../observation.ts'
-import { at, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { at, isTaken, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 import { type Checks, givenHotel, withHotel } from './check.ts'
 import { failedRows, judgeImport } from './judge-task.ts'
 
@@ -143,7 +143,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
       )
       return together(
         switched,
-        judged(takenBack.submitted.status === 200, `publishing switch answered ${takenBack.submitted.status}`),
+        judged(isTaken(takenBack.submitted.status), `publishing switch answered ${takenBack.submitted.status}`),
       )
     },
   ),
@@ -152,7 +152,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
 
 /** The specification does not show the names of the body: that it was accepted tells that they are right. */
 function taken({ submitted: { status } }: TaskRun): Observation {
-  return judged(status === 200, `a body with our names answered ${status}`)
+  return judged(isTaken(status), `a body with our names answered ${status}`)
 }
 
 function mappedEntry({ contract }: Pick<Bench, 'contract'>, file: unknown, id: string): WireObject | undefined {

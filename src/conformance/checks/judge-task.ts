@@ -3,7 +3,7 @@ import { type Searches, searches } from '../evidence/searches.ts'
 import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
 import { differs, faultless, holds, judged, type Observation } from '../observation.ts'
 import type { Answer } from '../wire.ts'
-import { at, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isTaken, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, given } from './check.ts'
 
 /** A search must have been queued, end in a status that means work was done, and list its pages. */
@@ -36,6 +36,11 @@ export function judgeImport(
   return judged(wanted.includes(run.statuses.at(-1) ?? '') && hasFile === expected.file, seen)
 }
 
+/** Two imports are answered with 200 by the letter (specification, Endpoints); other requests with a correlation id. */
+export function judgeStatus({ label, submitted: { status } }: TaskRun): Observation {
+  return judged(status === 200, `${label} answered ${status}`)
+}
+
 /** What a request of good and bad rows may end in: work was done. Which of the two, the specification does not show. */
 export const workDone = ['success', 'partialSuccess'] as const
 
@@ -51,11 +56,11 @@ export function judgeTooMany(bench: Bench, run: TaskRun): Observation {
   return judged(failed || (status >= 400 && status < 500), `50,001 rows: ${seen}`)
 }
 
-/** An answer to a submission: 200, at once, with a correlation id. */
+/** An answer to a submission: the request was taken, at once, with a correlation id. */
 export function judgeQueued(run: TaskRun): Observation {
   const { status, ms } = run.submitted
-  if (status !== 200) return differs(`${run.label} answered ${status}`)
-  return judged(isUuid(run.correlationId), `200 after ${Math.round(ms)} ms with a correlation id`)
+  if (!isTaken(status)) return differs(`${run.label} answered ${status}`)
+  return judged(isUuid(run.correlationId), `${status} after ${Math.round(ms)} ms with a correlation id`)
 }
 
 /** An answer that took this long, and whose task had ended by then, was perhaps made after the work. */
@@ -72,9 +77,9 @@ export function judgeWaiting(bench: Bench, runs: readonly TaskRun[]): Observatio
   )
 }
 
-/** Each of these calls must have been answered with 200. */
+/** Each of these calls must have been answered with a status that says that it was taken. */
 export function allAnswer(answers: readonly Pick<Answer, 'call' | 'status'>[], seen: string): Observation {
-  const others = answers.filter(({ status }) => status !== 200)
+  const others = answers.filter(({ status }) => !isTaken(status))
   return faultless(
     others.map(({ call, status }) => `${call}: ${status}`),
     seen,

@@ -7,7 +7,7 @@ import { webhookRules } from '../evidence/webhook-rules.ts'
 import { fullProfile, ladder, logAfterAMonth, silentTrial } from '../evidence/webhook-trials.ts'
 import { largeMapping, tooManyAnswers } from '../evidence/written-rest.ts'
 import { holds, judged, notObserved, together } from '../observation.ts'
-import { objectsOf, said, textOf } from '../wire-json.ts'
+import { isTaken, objectsOf, said, textOf } from '../wire-json.ts'
 import { type Checks, givenEvents, givenHotel, withEvents } from './check.ts'
 import { judgeTooMany } from './judge-task.ts'
 import { ourSide } from './our-side.ts'
@@ -24,7 +24,7 @@ export const limitChecks: Checks<'limits'> = {
   }),
   'limits/payload': givenHotel(largeMapping, (run) =>
     judged(
-      run.submitted.status === 200 && run.task !== null,
+      isTaken(run.submitted.status) && run.task !== null,
       `${endOf(run)}: 30,000 entries; our side splits what is more`,
     ),
   ),

@@ -1,3 +1,4 @@
+import { instantOf } from '../../exchange/wire-value.ts'
 import type { Bench } from '../bench.ts'
 import { reportOf } from '../evidence/administration.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
@@ -5,20 +6,22 @@ import { endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { largeMapping, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, together } from '../observation.ts'
-import { at, objectsOf, textOf } from '../wire-json.ts'
+import { at, objectsOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel } from './check.ts'
 import { failedRows, judgeQueued } from './judge-task.ts'
 
 /** Specification, rules of processing. */
 export const processingChecks: Checks<'processing-rules'> = {
   'processing-rules/1': given(searches, ({ snapshots, runs }, bench) => {
-    const created = searchNames.map((name) => textOf(at(runs[name].task, bench.contract.names.task.createdAt)) ?? '')
-    const ordered = created.every((time, index) => index === 0 || time >= (created[index - 1] ?? ''))
+    const { createdAt } = bench.contract.names.task
+    const created = searchNames.flatMap((name) => instantOf(at(runs[name].task, createdAt)) ?? [])
+    const ordered = created.every((time, index) => index === 0 || time >= (created[index - 1] ?? time))
+    const told = `${created.length} of ${searchNames.length} tasks say when they were created`
     const overtaken = snapshots.flatMap((statuses) => overtaking(bench, statuses))
-    const seen = `${snapshots.length} looks at ${created.length} tasks: none begun before an earlier one`
+    const seen = `${snapshots.length} looks at ${searchNames.length} tasks: none begun before an earlier one`
     return together(
       faultless(overtaken, seen),
-      judged(ordered, 'created in the order sent', `created in another order than sent: ${created.join(', ')}`),
+      judged(ordered, `${told}, in the order sent`, `${told}, in another order than sent: ${timesOf(created)}`),
     )
   }),
   'processing-rules/2': given(searches, ({ runs, snapshots }, bench) => {
@@ -78,6 +81,10 @@ export const processingChecks: Checks<'processing-rules'> = {
     const kept = shortest >= bench.limits.pollMs - 2
     return judged(kept, `our side: ${Math.round(shortest)} ms at least between polls of one task`)
   }),
+}
+
+function timesOf(instants: readonly Date[]): string {
+  return instants.map((instant) => instant.toISOString()).join(', ')
 }
 
 /** Tasks that had begun while an earlier one of the same key had not. */

@@ -9,7 +9,7 @@ import { listTasks } from '../evidence/task-run.ts'
 import { type DeprecatedUpserts, writeDeprecated } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
-import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
+import { at, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
 import { allAccepted, allAnswer, judgeImport, judgeSearch, searchEnds, workDone } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
@@ -41,7 +41,7 @@ export const versionChecks: Checks<'versioning'> = {
     )
   }),
   'versioning/new-request-fields': given(narrowSearches, ({ oneType, nowhere }) =>
-    judged((oneType ?? nowhere).submitted.status === 200, 'a search with stated fields alone is accepted'),
+    judged(isTaken((oneType ?? nowhere).submitted.status), 'a search with stated fields alone is accepted'),
   ),
   'versioning/new-endpoints': ourSide((bench) => {
     const known = Object.keys({ ...bench.contract.endpoints, ...bench.contract.otherEndpoints }).length
@@ -75,10 +75,7 @@ export const versionChecks: Checks<'versioning'> = {
   }),
   'versioning/keeps-optional': given(searches, ({ runs }) => {
     const statuses = [runs.standards, runs.standardHolders].map(({ submitted }) => submitted.status)
-    return judged(
-      statuses.every((status) => status === 200),
-      `searches without any field answered ${statuses.join(', ')}`,
-    )
+    return judged(statuses.every(isTaken), `searches without any field answered ${statuses.join(', ')}`)
   }),
   'versioning/keeps-codes': async (bench) => {
     const ask = () => bench.wire.call(bench.contract.endpoints.unitTypes, { key: null })

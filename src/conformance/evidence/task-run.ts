@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../exchange/contract.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { type Answer, NoAnswer } from '../wire.ts'
-import { at, isObject, isUuid, said, textOf } from '../wire-json.ts'
+import { at, isObject, isTaken, isUuid, said, textOf } from '../wire-json.ts'
 
 /** Sends a bulk request and looks at its task once, at once: how it begins is gone soon. */
 export async function submit(
@@ -15,13 +15,13 @@ export async function submit(
   const startedAt = now()
   const key = options.key === undefined ? {} : { key: options.key }
   const submitted = await wire.call(endpoint, { body, ...key }).catch((error: unknown) => unanswered(error, endpoint))
-  if (submitted.status !== 0) bench.note(submitted.status < 300 ? 'submitted' : 'error', submitted.json)
+  if (submitted.status !== 0) bench.note(isTaken(submitted.status) ? 'submitted' : 'error', submitted.json)
   bench.sentBody({ request: label, body, status: submitted.status })
   const id = textOf(at(submitted.json, contract.names.submitted.correlationId))
   const run: TaskRun = {
     label,
     submitted,
-    correlationId: submitted.status === 200 && isUuid(id) ? id : null,
+    correlationId: isTaken(submitted.status) && isUuid(id) ? id : null,
     statuses: [],
     last: null,
     task: null,

@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
 import { integerOf, monthNumber, objectOf, textOf, uuidOf, type WireObject } from '../../exchange/wire-value.ts'
-import { valueTypes, type WorldCompany, type WorldHead, worldForm } from '../../world/world-form.ts'
+import { valueTypes, type WorldCompany, type WorldHead, worldDay, worldForm } from '../../world/world-form.ts'
 
 /** What one element of a page says of one company. */
 export type Part = Partial<WorldCompany> & { id: string }
@@ -80,13 +80,16 @@ export function answersPart(contract: Contract, element: unknown): Part | null {
   return { id, name: textOf(company[names.name]) ?? '', properties: propertiesOf(company[names.fields]), periods }
 }
 
-/** A standard that a company holds. */
+/** Characters of a day: a page may write the time behind it. */
+const dayLength = '2025-03-31'.length
+
+/** A standard that a company holds. A day that does not exist is left out. */
 export function holderPart(contract: Contract, element: unknown): Part | null {
   const names = contract.names.standardHoldersPage
   const holder = objectOf(element)
   const [id, standardId] = [uuidOf(holder?.[names.companyId]), uuidOf(holder?.[names.standardId])]
   if (holder === null || id === null || standardId === null) return null
-  const day = (value: unknown) => /^\d{4}-\d{2}-\d{2}/.exec(textOf(value) ?? '')?.[0] ?? null
+  const day = (value: unknown) => worldDay.safeParse((textOf(value) ?? '').slice(0, dayLength)).data ?? null
   return {
     id,
     standards: [
@@ -110,7 +113,11 @@ export function standardOf(
   const id = uuidOf(standard?.[names.id])
   if (standard === null || id === null) return null
   const levels = Array.isArray(standard[names.levels]) ? (standard[names.levels] as unknown[]) : []
-  return { id, title: textOf(standard[names.title]) || id, levels: levels.filter((level) => typeof level === 'string') }
+  return { id, title: textOf(standard[names.title]) || id, levels: levels.filter(isLevel) }
+}
+
+function isLevel(level: unknown): level is string {
+  return typeof level === 'string' && level !== ''
 }
 
 /** An id and a name: of a variable in the head of a calculator search page. */

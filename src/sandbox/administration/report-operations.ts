@@ -14,7 +14,10 @@ const reportDocument = z.object({
       .object({
         outcome: z.enum(['accepted', 'failed']),
         identifier,
-        companyId: z.guid().optional().meta({ description: 'Absent when no company was found.' }),
+        companyId: z
+          .guid()
+          .optional()
+          .meta({ description: 'Absent when no company was found and none was named by its id.' }),
         dataPointId: z.string().optional(),
         questionId: z.string().optional(),
         propertyId: z.string().optional(),

@@ -1,4 +1,5 @@
 import { RequestRefused } from '../request-refused.ts'
+import type { AnswersRequest } from '../requests/read-answers.ts'
 import type { ReadRequest } from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import type { Outcome, StartedTask } from '../tasks/sandbox-task.ts'
@@ -34,14 +35,7 @@ function rowsOf(request: ReadRequest): string[] {
     case 'companyMappings':
       return request.body.companies.map(({ id }) => rowOccasion(id))
     case 'frameworkAnswersUpsert':
-      return request.body.companies.flatMap(({ reference, periods }) =>
-        periods.flatMap(({ periodType, year, month, answers, omissions }) =>
-          [...answers.map(({ dataPointId }) => dataPointId), ...omissions.map(({ questionId }) => questionId)].map(
-            (id) =>
-              rowOccasion('value' in reference ? reference.value : reference.companyId, id, periodType, year, month),
-          ),
-        ),
-      )
+      return request.body.companies.flatMap(answerRows)
     case 'calculatorsUpsert':
       return request.body.companies.flatMap(({ identifier, calculators }) =>
         calculators.map(({ year, month }) => rowOccasion(identifier, year, month)),
@@ -61,14 +55,22 @@ function rowsOf(request: ReadRequest): string[] {
   }
 }
 
+function answerRows({ reference, periods }: AnswersRequest['companies'][number]): string[] {
+  const company = 'value' in reference ? reference.value : reference.companyId.toLowerCase()
+  return periods.flatMap(({ periodType, year, month, answers, omissions }) => {
+    const ids = [...answers.map(({ dataPointId }) => dataPointId), ...omissions.map(({ questionId }) => questionId)]
+    return ids.map((id) => rowOccasion(company, id.toLowerCase(), periodType, year, month))
+  })
+}
+
 function propertyRows(companies: readonly { identifier: string; properties: { propertyId: string }[] }[]): string[] {
   return companies.flatMap(({ identifier, properties }) =>
-    properties.map(({ propertyId }) => rowOccasion(identifier, propertyId)),
+    properties.map(({ propertyId }) => rowOccasion(identifier, propertyId.toLowerCase())),
   )
 }
 
 function holderRows(holders: readonly { identifier: string; standardId: string }[]): string[] {
-  return holders.map(({ identifier, standardId }) => rowOccasion(identifier, standardId))
+  return holders.map(({ identifier, standardId }) => rowOccasion(identifier, standardId.toLowerCase()))
 }
 
 const refusals = {

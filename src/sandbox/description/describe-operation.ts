@@ -15,7 +15,7 @@ export const commonAnswers = {
   400: { name: 'BadRequest', description: 'The body is no JSON, lacks a member, or has one of the wrong type.' },
   401: { name: 'Unauthorised', description: 'The API key is missing or unknown.' },
   413: { name: 'BodyTooLarge', description: 'The body is larger than this deployment takes.' },
-  415: { name: 'ContentTypeUnsupported', description: 'The body is not application/json.' },
+  415: { name: 'ContentTypeUnsupported', description: 'The body is not application/json, or has a Content-Encoding.' },
   500: { name: 'InternalError', description: 'The request could not be handled.' },
   503: { name: 'Unavailable', description: 'The service cannot answer for the moment.' },
 } as const

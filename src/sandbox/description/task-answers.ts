@@ -40,12 +40,16 @@ export const taskAnswers = oncePer((contract: Contract) => {
 
 /** What a row says of itself is told as it was sent. */
 function rowError(contract: Contract): z.ZodType {
-  const names = { ...contract.names.rowError, standardId: contract.names.standardHolders.standardId }
+  const { rowError: own, companies, standardHolders } = contract.names
+  const names = { ...own, propertyId: companies.propertyId, standardId: standardHolders.standardId }
   return document(names, {
-    companyId: uuid.nullable().meta({ description: 'null when the row names no known company.' }),
+    companyId: uuid.nullable().meta({
+      description: 'The id by which the row named its company, or that of the company found; null: there is neither.',
+    }),
     identifiedByValue: z.string().nullable().meta({ description: 'The value by which the row named its company.' }),
     dataPointId: z.string().optional(),
     questionId: z.string().optional(),
+    propertyId: z.string().optional(),
     standardId: z.string().optional(),
     periodType: z.string().optional(),
     year: z.number().nullable().optional(),

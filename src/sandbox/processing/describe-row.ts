@@ -1,8 +1,9 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { Failure } from './work.ts'
 
-/** Which row of an import is meant: what names it as it was sent, and the company if it was found. */
+/** Which row of an import is meant: what names it as it was sent, and the company. */
 export type Row = {
+  /** The id by which the row names its company, or that of the company that was found; null: there is neither. */
   companyId: string | null
   /** The value by which the partner named the company; null: by the company's id. */
   identifier: string | null

@@ -28,7 +28,7 @@ export function judgePeriod(contract: Contract, period: PeriodEntry): Judged<Per
 }
 
 export function judgeOmission(world: World, questionId: string): Failure | null {
-  if (world.questionIds.has(questionId)) return null
+  if (world.questionIds.has(questionId.toLowerCase())) return null
   return { reason: 'question_not_found', message: `There is no question with the id "${questionId}".` }
 }
 
@@ -38,7 +38,7 @@ export function judgeAnswer(
   entry: AnswerEntry,
   period: Period,
 ): Judged<unknown> {
-  const point = world.dataPoints.get(entry.dataPointId)
+  const point = world.dataPoints.get(entry.dataPointId.toLowerCase())
   if (!point) return wrong('data_point_not_found', `There is no data point with the id "${entry.dataPointId}".`)
   if (point.reportingPeriodType !== 'Any' && point.reportingPeriodType !== period.periodType) {
     const message = `The data point "${point.title}" is reported ${point.reportingPeriodType}, not ${period.periodType}.`

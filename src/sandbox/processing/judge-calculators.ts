@@ -30,7 +30,7 @@ export function judgeCalculators(
     for (const input of entry.inputs) {
       const judged = judgeInput(world, input)
       if ('reason' in judged) errors.push({ fieldTypeId: input.fieldTypeId, reason: judged.reason })
-      else if (!('reason' in period)) inputs.push({ ...judged, ...period, fieldTypeId: input.fieldTypeId })
+      else if (!('reason' in period)) inputs.push({ ...judged, ...period })
     }
   }
   return { inputs, errors }
@@ -46,18 +46,19 @@ function judgePeriod(entry: CalculatorEntry): { year: number; month: number | nu
 
 function judgeInput(
   world: World,
-  { fieldTypeId, value }: CalculatorInput,
-): { value: string | null; calculatorTypeIds: readonly string[] } | { reason: string } {
+  { fieldTypeId: sentId, value }: CalculatorInput,
+): Pick<AcceptedInput, 'fieldTypeId' | 'value' | 'calculatorTypeIds'> | { reason: string } {
+  const fieldTypeId = sentId.toLowerCase()
   const calculatorTypeIds = takenBy(world, fieldTypeId)
   if (calculatorTypeIds === null) return { reason: 'field_type_not_found' }
-  if (value === null || value === undefined) return { value: null, calculatorTypeIds }
+  if (value === null || value === undefined) return { fieldTypeId, value: null, calculatorTypeIds }
   // Values are stored as sent: a JSON number would already have lost what a double cannot hold.
   if (typeof value !== 'string') return { reason: 'value_type_mismatch' }
-  if (value.trim() === '') return { value: null, calculatorTypeIds }
+  if (value.trim() === '') return { fieldTypeId, value: null, calculatorTypeIds }
   const number = value.length > maxValueLength ? null : parseDecimal(value)
   if (!number) return { reason: 'value_not_numeric' }
   if (number.units < 0n) return { reason: 'value_negative' }
-  return { value, calculatorTypeIds }
+  return { fieldTypeId, value, calculatorTypeIds }
 }
 
 /** The types of calculator that take the field type, none for one that is not listed; null: there is no such type. */

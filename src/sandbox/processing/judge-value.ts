@@ -12,7 +12,7 @@ export function wrong(reason: string, message: string): { value: null; failure: 
 
 /** The values of an answer without their names, of a range of dates two, or why the service does not take them. */
 export function judgeValue(contract: Contract, point: WorldPoint, answer: JsonObject): Judged<unknown[]> {
-  if (point.valueType === 'any') return { value: [answer], failure: null }
+  if (point.valueType === 'any') return judgeAnyForm(answer)
   const wanted = answerNames(contract, point)
   const given = Object.keys(answer).filter((key) => answer[key] !== null && answer[key] !== undefined)
   if (given.length !== wanted.length || !wanted.every((name) => given.includes(name))) {
@@ -59,7 +59,7 @@ function judgeValues(point: WorldPoint, values: unknown[]): Judged<unknown[]> {
     case 'text':
       if (typeof value !== 'string') return mismatch
       if (value.trim() === '') return wrong('value_blank', 'The text is blank.')
-      return isStorable(value) ? good : wrong('text_not_storable', 'The text holds an unusable character.')
+      return isStorable(value) ? good : unstorable
     case 'number':
       return typeof value === 'number' ? judgeRange(point, value) : mismatch
     case 'boolean':
@@ -72,6 +72,27 @@ function judgeValues(point: WorldPoint, values: unknown[]): Judged<unknown[]> {
     case 'list':
       return Array.isArray(value) && value.length > 0 ? judgeOptions(point, value) : mismatch
   }
+}
+
+const unstorable = wrong('text_not_storable', 'The text holds an unusable character.')
+
+/** Levels of an answer of any form: far beyond any answer, and far below what cannot be written out or stored. */
+const maxDepth = 100
+
+/** An answer whose form nobody knows is taken if it can be kept as it is. */
+function judgeAnyForm(answer: JsonObject): Judged<unknown[]> {
+  let level: unknown[] = [answer]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > maxDepth) return wrong('value_type_mismatch', 'The answer is nested too deep.')
+    if (level.some((value) => typeof value === 'string' && !isStorable(value))) return unstorable
+    level = level.flatMap(namesAndValues)
+  }
+  return { value: [answer], failure: null }
+}
+
+function namesAndValues(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Array.isArray(value) ? value : Object.entries(value).flat()
 }
 
 function judgeRange(point: WorldPoint, value: number): Judged<unknown[]> {
@@ -97,9 +118,9 @@ function judgeOptions(point: WorldPoint, sent: readonly unknown[]): Judged<unkno
   return { value: [[...chosen]], failure: null }
 }
 
-/** A calendar date that exists, as `2025-03-31`. */
+/** A calendar date that exists, as `2025-03-31`. Postgres has no year zero. */
 export function isIsoDate(value: unknown): value is string {
-  if (typeof value !== 'string' || !/^\d{4}-\d{2}-\d{2}$/.test(value)) return false
+  if (typeof value !== 'string' || !/^\d{4}-\d{2}-\d{2}$/.test(value) || value < '0001') return false
   const date = new Date(`${value}T00:00:00Z`)
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value)
 }

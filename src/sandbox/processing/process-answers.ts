@@ -1,4 +1,5 @@
-import type { AnswersRequest, PeriodEntry } from '../requests/read-answers.ts'
+import type { AnswersRequest, CompanyReference, PeriodEntry } from '../requests/read-answers.ts'
+import { isUuid } from '../requests/read-json.ts'
 import type { World } from '../service-world.ts'
 import type { Row } from './describe-row.ts'
 import { judgeAnswer, judgeOmission, judgePeriod } from './judge-answer.ts'
@@ -7,8 +8,11 @@ import { type Resolved, resolveCompanies } from './resolve-companies.ts'
 import { type AnswerRows, createRows, storeRows } from './store-answers.ts'
 import { type Failure, slices, type Work } from './work.ts'
 
+/** How the rows of one entry name its company. */
+type Named = Pick<Row, 'companyId' | 'identifier'>
+
 /** What one entry's rows have in common. */
-type Entry = { company: Resolved; identifier: string | null }
+type Entry = { company: Resolved; named: Named }
 
 /**
  * Stores what can be stored and reports the rest row by row. An answer that is sent again replaces the earlier one.
@@ -28,14 +32,18 @@ export async function processAnswers(work: Work, request: AnswersRequest, record
       const found = resolved[index]
       if (!found) continue
       const company: Resolved = framework ? { companyId: null, failure: framework } : found
-      const identifier = 'value' in reference ? reference.value : null
-      if (periods.length === 0 && company.failure) {
-        recorder.fail({ companyId: company.companyId, identifier }, company.failure)
-      }
-      for (const period of periods) judgeRows(work, recorder, { company, identifier }, period, rows)
+      const named = nameCompany(reference, found)
+      if (periods.length === 0 && company.failure) recorder.fail(named, company.failure)
+      for (const period of periods) judgeRows(work, recorder, { company, named }, period, rows)
     }
     await Promise.all([storeRows(pool, rows), recorder.flush()])
   }
+}
+
+/** As the entry names it, so that failed rows can be told apart even where the company is nobody's. */
+function nameCompany(reference: CompanyReference, { companyId }: Resolved): Named {
+  if ('value' in reference) return { companyId, identifier: reference.value }
+  return { companyId: isUuid(reference.companyId) ? reference.companyId : null, identifier: null }
 }
 
 function judgeFramework(world: World, frameworkId: string | null): Failure | null {
@@ -46,14 +54,14 @@ function judgeFramework(world: World, frameworkId: string | null): Failure | nul
 function judgeRows(
   work: Work,
   recorder: RowRecorder,
-  { company, identifier }: Entry,
+  { company, named }: Entry,
   sent: PeriodEntry,
   rows: AnswerRows,
 ): void {
   const { contract, world } = work.sandbox
   const { companyId } = company
   const { periodType, year, month } = sent
-  const row: Row = { companyId, identifier, periodType, year, month }
+  const row: Row = { ...named, periodType, year, month }
   const period = judgePeriod(contract, sent)
   const common: Failure | null = company.failure ?? period.failure
   if (common && sent.answers.length + sent.omissions.length === 0) recorder.fail(row, common)
@@ -66,7 +74,7 @@ function judgeRows(
       continue
     }
     recorder.accept({ ...row, dataPointId })
-    rows.answer(companyId, dataPointId, period.value, judged.value, answer.unitId)
+    rows.answer(companyId, dataPointId.toLowerCase(), period.value, judged.value, answer.unitId)
   }
   for (const { questionId } of sent.omissions) {
     const failure = common ?? judgeOmission(world, questionId)
@@ -75,7 +83,7 @@ function judgeRows(
       continue
     }
     recorder.accept({ ...row, questionId })
-    rows.omit(companyId, questionId, period.value)
+    rows.omit(companyId, questionId.toLowerCase(), period.value)
   }
 }
 

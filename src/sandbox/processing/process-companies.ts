@@ -43,8 +43,9 @@ function judgeEntry(work: Work, recorder: RowRecorder, entry: CompanyProperties,
     recorder.fail({ companyId, identifier: entry.identifier }, company.failure)
   }
   const byProperty = new Map<string, Replacement>()
-  for (const { propertyId, value } of entry.properties) {
-    const row = { companyId, identifier: entry.identifier, propertyId }
+  for (const { propertyId: sentId, value } of entry.properties) {
+    const propertyId = sentId.toLowerCase()
+    const row = { companyId, identifier: entry.identifier, propertyId: sentId }
     const failure = company.failure ?? judgeValue(work, propertyId, value)
     if (failure || companyId === null) {
       if (failure) recorder.fail(row, failure)

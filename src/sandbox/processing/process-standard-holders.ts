@@ -1,6 +1,7 @@
 import { isUuid } from '../requests/read-json.ts'
 import type { StandardHolder, StandardHoldersRequest } from '../requests/read-standard-holders.ts'
 import type { World } from '../service-world.ts'
+import { isStorable } from '../storable-text.ts'
 import { isIsoDate } from './judge-value.ts'
 import type { RowRecorder } from './record-rows.ts'
 import { resolveCompanies } from './resolve-companies.ts'
@@ -19,11 +20,12 @@ export async function processStandardHolders(
       slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
     )
     const held = new Map<string, StandardHolder & { companyId: string }>()
-    for (const [index, holder] of slice.entries()) {
+    for (const [index, sent] of slice.entries()) {
       const company = resolved[index]
       if (!company) continue
       const { companyId } = company
-      const row = { companyId, identifier: holder.identifier, standardId: holder.standardId }
+      const row = { companyId, identifier: sent.identifier, standardId: sent.standardId }
+      const holder = { ...sent, standardId: sent.standardId.toLowerCase() }
       const failure = company.failure ?? judgeHolder(work.sandbox.world, holder)
       if (failure) recorder.fail(row, failure)
       if (failure || companyId === null) continue
@@ -42,6 +44,9 @@ function judgeHolder(world: World, holder: StandardHolder): Failure | null {
   }
   if (holder.level !== null && standard && !takesLevel(world, standard, holder.level)) {
     return { reason: 'level_not_found', message: `"${holder.level}" is not a level of "${standard.title}".` }
+  }
+  if (holder.level !== null && !isStorable(holder.level)) {
+    return { reason: 'text_not_storable', message: 'The level holds an unusable character.' }
   }
   for (const date of [holder.startDate, holder.expiryDate]) {
     if (date !== null && !isIsoDate(date)) {

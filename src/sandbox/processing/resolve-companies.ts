@@ -23,8 +23,9 @@ export async function resolveCompanies(
   const known = await findKnown(db, references)
   const named = references.map((reference): Resolved => {
     if ('companyId' in reference) {
-      return known.has(reference.companyId)
-        ? { companyId: reference.companyId, failure: null }
+      const companyId = reference.companyId.toLowerCase()
+      return known.has(companyId)
+        ? { companyId, failure: null }
         : failed('company_not_found', `No company has the id "${reference.companyId}".`)
     }
     const property = ownedProperty(sandbox.world, profileId, reference.propertyId)

@@ -12,7 +12,10 @@ export function groupIdsOf(world: World, profileId: number): string[] {
   return world.groups.filter((group) => group.profileId === profileId).map((group) => group.id)
 }
 
-/** @throws {RequestRefused} 403 for a property of another profile or none, 400 for one that is no identifier. */
+/**
+ * @throws {RequestRefused} 403 for a property of another profile or none, 400 for one that is no identifier. Spec gap:
+ * what the latter is answered is not said, docs/spec-gaps.md.
+ */
 export function requireIdentifier(world: World, profileId: number, id: string): void {
   const property = ownedProperty(world, profileId, id)
   if (!property) {

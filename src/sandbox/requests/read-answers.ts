@@ -3,6 +3,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { JsonObject } from './read-json.ts'
 import {
+  idAsSent,
   idText,
   list,
   objectAsSent,
@@ -74,7 +75,7 @@ function companyReference(contract: Contract): z.ZodType<CompanyReference> {
     id: 'CustomPropertyReference',
     description: "A value of one of the partner's own String custom properties.",
   })
-  return wire(names, { companyId: optionalIdText, customProperty: customProperty.nullish() })
+  return wire(names, { companyId: optionalText, customProperty: customProperty.nullish() })
     .transform(({ companyId, customProperty: property }, context): CompanyReference => {
       if (companyId !== null && property === null) return { companyId }
       if (companyId === null && property !== null)
@@ -88,11 +89,11 @@ function companyReference(contract: Contract): z.ZodType<CompanyReference> {
 function periodEntry(contract: Contract): z.ZodType<PeriodEntry> {
   const names = contract.names.frameworkAnswers
   const answer = wire(names, {
-    dataPointId: idText.meta({ format: 'uuid' }),
+    dataPointId: idAsSent,
     answer: answerValue(contract),
     unitId: optionalIdText.meta({ description: 'The id of a unit, not of a unit type.' }),
   }).meta({ id: 'AnswerToStore' })
-  const omission = wire(names, { questionId: idText.meta({ format: 'uuid' }) }).meta({
+  const omission = wire(names, { questionId: idAsSent }).meta({
     id: 'OmissionToStore',
     description: 'The company deliberately declines to answer the question.',
   })

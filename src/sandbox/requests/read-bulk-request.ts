@@ -137,7 +137,7 @@ function namedIn(request: ReadRequest): string[] {
       return request.body.companies.map((company) => company.id)
     case 'frameworkAnswersUpsert':
       return request.body.companies.map(({ reference }) =>
-        'companyId' in reference ? reference.companyId : reference.value,
+        'companyId' in reference ? reference.companyId.toLowerCase() : reference.value,
       )
     case 'calculatorsUpsert':
     case 'companiesUpsert':

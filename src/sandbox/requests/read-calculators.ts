@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import {
-  idText,
+  idAsSent,
   judgedLater,
   list,
   optionalBoolean,
   optionalList,
   optionalNumber,
   optionalText,
+  requiredId,
   text,
-  uuid,
   wire,
 } from './wire-spelling.ts'
 
@@ -28,7 +28,7 @@ export type CalculatorsRequest = { groupId: string; customIdentifierId: string; 
 export function calculatorsRequest(contract: Contract): z.ZodType<CalculatorsRequest> {
   const names = contract.names.calculators
   const value = z.string().nullish().meta({ description: 'A decimal number as text. Blank: the input is taken back.' })
-  const input = wire(names, { fieldTypeId: idText.meta({ format: 'uuid' }), value: judgedLater(value) }).meta({
+  const input = wire(names, { fieldTypeId: idAsSent, value: judgedLater(value) }).meta({
     id: 'CalculatorInput',
   })
   const period = wire(names, {
@@ -45,8 +45,8 @@ export function calculatorsRequest(contract: Contract): z.ZodType<CalculatorsReq
     calculators: optionalList(calculator),
   }).meta({ id: 'CompanyCalculatorInputs' })
   return wire(names, {
-    groupId: uuid.meta({ description: 'The group that holds the companies.' }),
-    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    groupId: requiredId.meta({ description: 'The group that holds the companies.' }),
+    customIdentifierId: requiredId.meta({ description: 'The custom identifier whose values name the companies.' }),
     companies: list(company),
   }).meta({ id: 'CalculatorsUpsertRequest' })
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { idText, list, optionalText, text, uuid, wire } from './wire-spelling.ts'
+import { idAsSent, list, optionalText, requiredId, text, wire } from './wire-spelling.ts'
 
 export type CompanyProperties = { identifier: string; properties: { propertyId: string; value: string }[] }
 export type CompaniesRequest = { customIdentifierId: string; companies: CompanyProperties[] }
@@ -9,7 +9,7 @@ export type CompaniesRequest = { customIdentifierId: string; companies: CompanyP
 export function companyProperties(contract: Contract): z.ZodType<CompanyProperties> {
   const names = contract.names.companies
   const property = wire(names, {
-    propertyId: idText.meta({ format: 'uuid' }),
+    propertyId: idAsSent,
     value: optionalText.meta({ description: 'Blank or absent: the value is taken away.' }),
   })
     .transform(({ propertyId, value }) => ({ propertyId, value: value ?? '' }))
@@ -25,7 +25,7 @@ export function companyProperties(contract: Contract): z.ZodType<CompanyProperti
 /** Custom property values of companies that are named by an identifier. */
 export function companiesRequest(contract: Contract): z.ZodType<CompaniesRequest> {
   return wire(contract.names.companies, {
-    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    customIdentifierId: requiredId.meta({ description: 'The custom identifier whose values name the companies.' }),
     companies: list(companyProperties(contract)),
   }).meta({ id: 'CompaniesUpsertRequest' })
 }

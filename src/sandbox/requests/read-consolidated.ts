@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import { type CompanyProperties, companyProperties } from './read-companies.ts'
 import { type StandardHolder, standardHolder } from './read-standard-holders.ts'
-import { optionalList, uuid, wire } from './wire-spelling.ts'
+import { optionalList, requiredId, wire } from './wire-spelling.ts'
 
 /** Custom property values and standards held in one request, as the deprecated consolidated endpoint takes them. */
 export type ConsolidatedRequest = {
@@ -18,7 +18,7 @@ export function consolidatedRequest(contract: Contract): z.ZodType<ConsolidatedR
   const { companies, standardHolders } = contract.names
   const names = { ...companies, holders: standardHolders.holders }
   return wire(names, {
-    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    customIdentifierId: requiredId.meta({ description: 'The custom identifier whose values name the companies.' }),
     companies: optionalList(companyProperties(contract)),
     holders: optionalList(standardHolder(contract)),
   }).meta({ id: 'ConsolidatedUpsertRequest' })

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { list, optionalNumber, optionalText, text, uuid, wire } from './wire-spelling.ts'
+import { list, optionalNumber, optionalText, requiredId, text, wire } from './wire-spelling.ts'
 
 /** One property to map: the partner's own id, and the public details that are known of it. */
 export type MappingCompany = {
@@ -32,7 +32,7 @@ export function mappingRequest(contract: Contract): z.ZodType<MappingRequest> {
     bookingId: optionalText,
   }).meta({ id: 'CompanyToMap', description: 'A property of the partner, with the public detail that is held of it.' })
   return wire(names, {
-    customIdentifierId: uuid.meta({ description: 'A custom property that is an identifier.' }),
+    customIdentifierId: requiredId.meta({ description: 'A custom property that is an identifier.' }),
     companies: list(company),
   }).meta({ id: 'CompanyMappingsRequest' })
 }

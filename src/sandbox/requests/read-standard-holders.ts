@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { idText, list, optionalText, text, uuid, wire } from './wire-spelling.ts'
+import { idAsSent, list, optionalText, requiredId, text, wire } from './wire-spelling.ts'
 
 export type StandardHolder = {
   identifier: string
@@ -16,7 +16,7 @@ export function standardHolder(contract: Contract): z.ZodType<StandardHolder> {
   const date = optionalText.meta({ format: 'date' })
   return wire(contract.names.standardHolders, {
     identifier: text,
-    standardId: idText.meta({ format: 'uuid' }),
+    standardId: idAsSent,
     level: optionalText,
     startDate: date,
     expiryDate: date,
@@ -26,7 +26,7 @@ export function standardHolder(contract: Contract): z.ZodType<StandardHolder> {
 /** Standards held by companies that are named by an identifier. */
 export function standardHoldersRequest(contract: Contract): z.ZodType<StandardHoldersRequest> {
   return wire(contract.names.standardHolders, {
-    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    customIdentifierId: requiredId.meta({ description: 'The custom identifier whose values name the companies.' }),
     holders: list(standardHolder(contract)),
   }).meta({ id: 'StandardHoldersUpsertRequest' })
 }

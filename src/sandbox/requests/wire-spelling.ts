@@ -48,8 +48,16 @@ export const optionalBoolean = z.boolean().nullish()
 export const idText = z.string().toLowerCase()
 export const optionalIdText = z.string().toLowerCase().nullish()
 
+/** The same of a row, which is told as it was sent if it fails: only what looks the id up lowers its letters. */
+export const idAsSent = z.string().meta({ format: 'uuid' })
+
+/**
+ * An id without which the request means nothing: blank, it is missing. One that is no UUID belongs to nobody, and is
+ * refused like any other that does not belong to the profile (specification, Errors).
+ */
+export const requiredId = z.string().min(1).toLowerCase().meta({ format: 'uuid' })
+
 /** A UUID, read in lower case. */
-export const uuid = z.guid().toLowerCase()
 export const optionalUuid = z.guid().toLowerCase().nullish()
 
 /**

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from '../running-sandbox.ts'
 import { authenticate } from './authenticate.ts'
 import type { Operation } from './operation.ts'
+import { requirePlainBody } from './require-plain-body.ts'
 import { routePath } from './route-path.ts'
 
 const noBytes = Buffer.alloc(0)
@@ -12,8 +13,9 @@ export function addOperations(server: FastifyInstance, sandbox: Sandbox, operati
     server.route<{ Params: Record<string, string>; Querystring: Record<string, string> }>({
       method: operation.method,
       url: routePath(operation.path),
-      onRequest: async (request) => {
+      onRequest: async (request, reply) => {
         authenticate(sandbox, request)
+        if (operation.body) requirePlainBody(request, reply)
       },
       handler: async (request, reply) =>
         operation.handle({

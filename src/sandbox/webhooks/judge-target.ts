@@ -20,7 +20,7 @@ export class TargetRefused extends Error {
   }
 }
 
-/** Characters; specification, Limits. */
+/** Characters of a URL as it was sent; specification, Limits. */
 export const maxUrlLength = 2048
 
 /**
@@ -33,7 +33,6 @@ export function judgeUrl(text: string, allowInsecure: boolean): URL {
   if (text.length > maxUrlLength) throw new TargetRefused(`this one is longer than ${maxUrlLength} characters`)
   if (!URL.canParse(text)) throw new TargetRefused('this is no absolute URL')
   const url = new URL(text)
-  if (url.href.length > maxUrlLength) throw new TargetRefused(`this one is longer than ${maxUrlLength} characters`)
   if (url.protocol !== 'https:' && !(allowInsecure && url.protocol === 'http:')) {
     throw new TargetRefused(`the scheme of this one is ${url.protocol.slice(0, -1)}`)
   }

@@ -20,13 +20,25 @@ export function variablesOf(world: World, calculators: readonly FoundCalculator[
 /** Length of a UUID as text. */
 const idLength = 36
 
-/** Every key is a UUID and every value is decimal text, so that each quotation mark begins or ends one of them. */
+/** Every key is a UUID. A value is any text: only in the made-up world is it a decimal. */
 function addKeys(values: string, ids: Set<string>): void {
-  let key = values.indexOf('"') + 1
-  while (key > 0) {
-    ids.add(values.slice(key, key + idLength))
-    const value = values.indexOf('"', key + idLength + 1) + 1
-    const end = values.indexOf('"', value)
-    key = values.indexOf('"', end + 1) + 1
+  let key = values.indexOf('"')
+  while (key >= 0) {
+    ids.add(values.slice(key + 1, key + 1 + idLength))
+    const value = values.indexOf('"', key + idLength + 2)
+    key = values.indexOf('"', endOfText(values, value + 1) + 1)
   }
+}
+
+/** Where the quotation mark is that ends the JSON text whose first character is at `start`. */
+function endOfText(json: string, start: number): number {
+  let end = json.indexOf('"', start)
+  while (isEscaped(json, end)) end = json.indexOf('"', end + 1)
+  return end
+}
+
+function isEscaped(json: string, at: number): boolean {
+  let first = at
+  while (json[first - 1] === '\\') first -= 1
+  return (at - first) % 2 === 1
 }
