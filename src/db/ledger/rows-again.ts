@@ -158,9 +158,6 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
   return Number(numAffectedRows)
 }
 
-/** Whether a row, called `row`, is there at the partner, and the guard does not hold it. */
-const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
-
 /**
  * Whether a row of the view `ledger` waits to be sent again as it was accepted: `releaseResends` released it, and it
  * has not changed since.
@@ -174,8 +171,9 @@ const isInDoubt = isRejectedInDoubt(sql`acceptance`)
 
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
- * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since,
- * or that the guard holds, is not sent: it stays accepted, and loses its mark.
+ * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since
+ * loses its mark: it stays accepted, and is pending once it returns. One that the guard holds keeps its mark for a run
+ * that finds it let go.
  *
  * They are compared with other rows again: accepted ones are not, when another row comes that they would write over.
  * They do not lose to one that was never accepted (`storeContradictions`).
@@ -186,11 +184,11 @@ const isInDoubt = isRejectedInDoubt(sql`acceptance`)
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
-    with left_out as (
+    with gone as (
       update acceptance set retry_action = null
       from source_row row
       where row.row_id = acceptance.row_id and retry_action is not null
-        and accepted_hash is not distinct from wanted_hash and not ${isSent}
+        and accepted_hash is not distinct from wanted_hash and row.gone_at is not null
     ),
     again as (
       update acceptance
@@ -203,7 +201,7 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
           outcome_at = clock_timestamp()
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
-        and row.row_id = acceptance.row_id and ${isSent}
+        and row.row_id = acceptance.row_id and row.gone_at is null and row.guard_run is null
         and accepted_hash is not distinct from wanted_hash
       returning acceptance.row_id, acceptance.partner_id
     ),
