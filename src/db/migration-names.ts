@@ -40,5 +40,6 @@ export const migrationNames = [
   '0041-queries-and-spellings',
   '0042-job-schedules',
   '0043-whole-destinations',
+  '0046-perhaps-taken',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -4,7 +4,6 @@ import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
 import { isAmongPending, isSince, passes, type Requires, type RowFilter } from './row-state.ts'
-import { isRejectedInDoubt } from './settle-outcomes.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
@@ -166,9 +165,6 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
   ${row}.pending and ${row}.accepted_hash is null and ${row}.accepted_at is not null
     and ${row}.outcome_code is not distinct from 'sent_again' and ${row}.changed_at < ${row}.outcome_at)`
 
-/** What may have been taken of a row that is tried again stays known of it. */
-const isInDoubt = isRejectedInDoubt(sql`acceptance`)
-
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
  * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since
@@ -210,12 +206,9 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
     ),
     tried as (
       update acceptance
-      set refused_hash = null,
-          outcome = case when ${isInDoubt} then outcome end,
-          outcome_code = case when ${isInDoubt} then outcome_code else 'tried_again' end,
-          outcome_reason = case when ${isInDoubt} then outcome_reason
-            else format('what it requires of %s is sent again, so it is tried again', required.stream) end,
-          outcome_at = case when ${isInDoubt} then outcome_at else clock_timestamp() end
+      set refused_hash = null, outcome = null, outcome_code = 'tried_again',
+          outcome_reason = format('what it requires of %s is sent again, so it is tried again', required.stream),
+          outcome_at = clock_timestamp()
       from required
       join jsonb_to_recordset(${JSON.stringify(requiredBy(requires))}::jsonb) as follows(required text, stream text)
         on follows.required = required.stream

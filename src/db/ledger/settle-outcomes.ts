@@ -43,7 +43,8 @@ export function isRejectedInDoubt(row: RawBuilder<unknown>): RawBuilder<boolean>
  * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending. When
  * nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what was
  * accepted before must be sent again all the same. So it is after a rejection that may be that of another row, and
- * after any of a request that was sent more than once: an attempt before the one that tells may have been taken.
+ * after any of a request that was sent more than once: an attempt before the one that tells may have been taken. Each
+ * of these is kept with the row as `perhaps_taken_at`, until the row is accepted: a later rejection takes none back.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be fixed without the rows changing.
  * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of
@@ -94,6 +95,9 @@ export async function settleRows(
                                  else took.accepted_hash end,
             accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp()
               else took.accepted_at end,
+            perhaps_taken_at = case when sent.outcome in ('confirmed', 'inferred') then null
+                                    when sent.outcome = 'unknown' or sent.may_be_taken then clock_timestamp()
+                                    else took.perhaps_taken_at end,
             refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
                                 -- What was kept out, and was sent all the same, is kept out no longer.
                                 when sent.outcome in ('confirmed', 'inferred') or took.refused_hash = sent.sent_hash

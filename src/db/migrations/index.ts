@@ -37,6 +37,7 @@ import * as shownAndSpelled from './0040-shown-and-spelled.ts'
 import * as queriesAndSpellings from './0041-queries-and-spellings.ts'
 import * as jobSchedules from './0042-job-schedules.ts'
 import * as wholeDestinations from './0043-whole-destinations.ts'
+import * as perhapsTaken from './0046-perhaps-taken.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -80,4 +81,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0041-queries-and-spellings': queriesAndSpellings,
   '0042-job-schedules': jobSchedules,
   '0043-whole-destinations': wholeDestinations,
+  '0046-perhaps-taken': perhapsTaken,
 }

@@ -70,12 +70,13 @@ it('a resend tries again what was rejected of the rows that require a row which 
 
 it('a resend lets it be known of a row that it tries again that the service may hold it', async () => {
   await rejectedDependents()
-  await sql`update acceptance set outcome = 'rejected', outcome_code = 'task_error_alone'
-    where refused_hash is not null`.execute(ledger.db)
+  await sql`update acceptance set perhaps_taken_at = clock_timestamp() where refused_hash is not null`.execute(
+    ledger.db,
+  )
   await resend({ partnerId: 'H-1' })
   expect(await ledger.row('framework_answers', 'framework_answers H-1')).toMatchObject({
-    outcome: 'rejected',
-    outcome_code: 'task_error_alone',
+    outcome_code: 'tried_again',
+    perhaps_taken_at: expect.any(Date),
     refused_hash: null,
   })
 })
