@@ -1,5 +1,4 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { schemaName } from '../schema-standing.ts'
 import type { Schema } from '../tables/database-schema.ts'
 
 /** What became of a row, in words for people where there is something to say. */
@@ -23,17 +22,6 @@ export const aloneCode = 'task_error_alone'
  */
 export function isDoubtfulRejection(code: RawBuilder<unknown>, repeats: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`coalesce(${repeats} > 0 or ${code} = ${aloneCode}, false)`
-}
-
-/**
- * Whether a row, of `acceptance` or of the view `ledger`, was rejected last, and may have been taken all the same. The
- * request is looked up where it really is: the copies of a plan lack those that have ended.
- */
-export function isRejectedInDoubt(row: RawBuilder<unknown>): RawBuilder<boolean> {
-  const repeats = sql`(
-    select repeats from ${sql.id(schemaName, 'submission')} last where last.submission_id = ${row}.outcome_submission)`
-  return sql<boolean>`(${row}.outcome is not distinct from 'rejected'
-    and ${isDoubtfulRejection(sql`${row}.outcome_code`, repeats)})`
 }
 
 /**

@@ -1,6 +1,5 @@
 import { sql, type Transaction } from 'kysely'
 import { isSentAgain } from '../../db/ledger/rows-again.ts'
-import { isRejectedInDoubt } from '../../db/ledger/settle-outcomes.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
@@ -268,8 +267,7 @@ async function noteAlike(trx: Transaction<Schema>): Promise<void> {
  * that goes out beside a blank, which loses to it alone. One that is invalid by this night's basis does not go out.
  */
 const wroteNothing = (basis: number) => sql<boolean>`(
-  other.pending and other.held_by is null and other.outcome is distinct from 'unknown'
-    and not ${isRejectedInDoubt(sql`other`)}
+  other.pending and other.held_by is null and other.perhaps_taken_at is null
     and not ${isSentAgain(sql`other`)}
     and (not one_sided or (not other.unjudged and other.invalid_reason is not null
       and other.judged_by in (${basis}, ${notCompared(basis)}))))`
