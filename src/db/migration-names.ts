@@ -41,5 +41,6 @@ export const migrationNames = [
   '0042-job-schedules',
   '0043-whole-destinations',
   '0044-spelled-properties',
+  '0045-perhaps-taken',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -30,6 +30,7 @@ const statusOf: Readonly<Record<string, number>> = {
   run_under_way: 409,
   resend_beyond_guard: 409,
   name_taken: 409,
+  destination_outdated: 409,
   destination_changed: 409,
   database_unreachable: 503,
   database_read_only: 503,

@@ -74,6 +74,8 @@ type ActionRefusedCode =
   | 'resend_beyond_guard'
   /** Another destination has the name. */
   | 'name_taken'
+  /** The tables of the destination are not whole. */
+  | 'destination_outdated'
 
 /** An action that cannot be taken as things stand. The message says why, and what can be done instead. */
 export class ActionRefused extends Error {

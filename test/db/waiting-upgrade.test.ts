@@ -73,3 +73,15 @@ it('the shape of a destination that waited during an upgrade is that of one that
     expect(own.filter((shape) => !made.includes(shape))).toEqual([])
   }
 })
+
+it('a destination that waits since before its tables were whole is not put to use, and the words say what is missing', async () => {
+  const { url, pool, db } = await open('empty')
+  await pool.query(`create schema ${schemaName}`)
+  await migrateTo(db, '0015-destinations')
+  await use(db, 'second')
+  await migrateToLatest(url)
+  await expect(use(db, 'first')).rejects.toMatchObject({
+    code: 'destination_outdated',
+    message: expect.stringContaining('unrenewed_part'),
+  })
+})

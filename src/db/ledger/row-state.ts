@@ -262,8 +262,7 @@ export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): Raw
     when row.held_by is not null then 'unsettled'
     when row.gone_at is not null then 'silent'
     when row.pending then
-      case when row.accepted_hash is null and row.accepted_at is null and row.outcome is distinct from 'unknown'
-             and not ${isDoubtfulRejection(sql`row.outcome_code`, sql`0`)}
+      case when row.accepted_hash is null and row.accepted_at is null and row.perhaps_taken_at is null
              and not exists (
              select from submission_row carried join submission carrier using (submission_id)
              where carried.row_id = row.row_id

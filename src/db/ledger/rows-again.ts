@@ -4,7 +4,6 @@ import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
 import { isAmongPending, isSince, passes, type Requires, type RowFilter } from './row-state.ts'
-import { isRejectedInDoubt } from './settle-outcomes.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
@@ -158,9 +157,6 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
   return Number(numAffectedRows)
 }
 
-/** Whether a row, called `row`, is there at the partner, and the guard does not hold it. */
-const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
-
 /**
  * Whether a row of the view `ledger` waits to be sent again as it was accepted: `releaseResends` released it, and it
  * has not changed since.
@@ -169,13 +165,11 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
   ${row}.pending and ${row}.accepted_hash is null and ${row}.accepted_at is not null
     and ${row}.outcome_code is not distinct from 'sent_again' and ${row}.changed_at < ${row}.outcome_at)`
 
-/** What may have been taken of a row that is tried again stays known of it. */
-const isInDoubt = isRejectedInDoubt(sql`acceptance`)
-
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
- * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since,
- * or that the guard holds, is not sent: it stays accepted, and loses its mark.
+ * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since
+ * loses its mark: it stays accepted, and is pending once it returns. One that the guard holds keeps its mark for a run
+ * that finds it let go.
  *
  * They are compared with other rows again: accepted ones are not, when another row comes that they would write over.
  * They do not lose to one that was never accepted (`storeContradictions`).
@@ -186,11 +180,11 @@ const isInDoubt = isRejectedInDoubt(sql`acceptance`)
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
-    with left_out as (
+    with gone as (
       update acceptance set retry_action = null
       from source_row row
       where row.row_id = acceptance.row_id and retry_action is not null
-        and accepted_hash is not distinct from wanted_hash and not ${isSent}
+        and accepted_hash is not distinct from wanted_hash and row.gone_at is not null
     ),
     again as (
       update acceptance
@@ -203,7 +197,7 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
           outcome_at = clock_timestamp()
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
-        and row.row_id = acceptance.row_id and ${isSent}
+        and row.row_id = acceptance.row_id and row.gone_at is null and row.guard_run is null
         and accepted_hash is not distinct from wanted_hash
       returning acceptance.row_id, acceptance.partner_id
     ),
@@ -212,12 +206,9 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
     ),
     tried as (
       update acceptance
-      set refused_hash = null,
-          outcome = case when ${isInDoubt} then outcome end,
-          outcome_code = case when ${isInDoubt} then outcome_code else 'tried_again' end,
-          outcome_reason = case when ${isInDoubt} then outcome_reason
-            else format('what it requires of %s is sent again, so it is tried again', required.stream) end,
-          outcome_at = case when ${isInDoubt} then outcome_at else clock_timestamp() end
+      set refused_hash = null, outcome = null, outcome_code = 'tried_again',
+          outcome_reason = format('what it requires of %s is sent again, so it is tried again', required.stream),
+          outcome_at = clock_timestamp()
       from required
       join jsonb_to_recordset(${JSON.stringify(requiredBy(requires))}::jsonb) as follows(required text, stream text)
         on follows.required = required.stream

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { schemaName } from '../schema-standing.ts'
 import type { Schema } from '../tables/database-schema.ts'
 
 /** What became of a row, in words for people where there is something to say. */
@@ -26,24 +25,14 @@ export function isDoubtfulRejection(code: RawBuilder<unknown>, repeats: RawBuild
 }
 
 /**
- * Whether a row, of `acceptance` or of the view `ledger`, was rejected last, and may have been taken all the same. The
- * request is looked up where it really is: the copies of a plan lack those that have ended.
- */
-export function isRejectedInDoubt(row: RawBuilder<unknown>): RawBuilder<boolean> {
-  const repeats = sql`(
-    select repeats from ${sql.id(schemaName, 'submission')} last where last.submission_id = ${row}.outcome_submission)`
-  return sql<boolean>`(${row}.outcome is not distinct from 'rejected'
-    and ${isDoubtfulRejection(sql`${row}.outcome_code`, repeats)})`
-}
-
-/**
  * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass. What most rows share
  * is kept with the submission, and only of the others with each.
  *
  * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending. When
  * nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what was
  * accepted before must be sent again all the same. So it is after a rejection that may be that of another row, and
- * after any of a request that was sent more than once: an attempt before the one that tells may have been taken.
+ * after any of a request that was sent more than once: an attempt before the one that tells may have been taken. Each
+ * of these is kept with the row as `perhaps_taken_at`, until the row is accepted: a later rejection takes none back.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be fixed without the rows changing.
  * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of
@@ -94,6 +83,9 @@ export async function settleRows(
                                  else took.accepted_hash end,
             accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp()
               else took.accepted_at end,
+            perhaps_taken_at = case when sent.outcome in ('confirmed', 'inferred') then null
+                                    when sent.outcome = 'unknown' or sent.may_be_taken then clock_timestamp()
+                                    else took.perhaps_taken_at end,
             refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
                                 -- What was kept out, and was sent all the same, is kept out no longer.
                                 when sent.outcome in ('confirmed', 'inferred') or took.refused_hash = sent.sent_hash

@@ -150,7 +150,8 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
              where mine.submission_id = ${submissionId}))`.execute(trx)
   await sql`
     update acceptance
-    set accepted_hash = null, accepted_at = null, refused_hash = null, checked_hash = null, outcome = null,
+    set accepted_hash = null, accepted_at = null, perhaps_taken_at = null, refused_hash = null, checked_hash = null,
+        outcome = null,
         outcome_code = 'mapping_moved',
         outcome_reason = format('its hotel is company %s now; what was accepted was accepted for company %s',
                                 moved.company_id, moved.company_before),

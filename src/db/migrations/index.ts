@@ -38,6 +38,7 @@ import * as queriesAndSpellings from './0041-queries-and-spellings.ts'
 import * as jobSchedules from './0042-job-schedules.ts'
 import * as wholeDestinations from './0043-whole-destinations.ts'
 import * as spelledProperties from './0044-spelled-properties.ts'
+import * as perhapsTaken from './0045-perhaps-taken.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -82,4 +83,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0042-job-schedules': jobSchedules,
   '0043-whole-destinations': wholeDestinations,
   '0044-spelled-properties': spelledProperties,
+  '0045-perhaps-taken': perhapsTaken,
 }

@@ -28,6 +28,11 @@ export type AcceptanceTable = {
   outcome_submission: number | null
   outcome_at: Date | null
   accepted_at: Date | null
+  /**
+   * When a request last ended of which nobody knows whether the service took the row: without an outcome, or with a
+   * rejection that is no proof. Null: none has since the row was accepted.
+   */
+  perhaps_taken_at: Date | null
   /** The retry that asks for a row which was rejected to be sent again; cleared as the next run begins. */
   retry_action: number | null
   /** The content that policies have sent again, and how often: other content has not been sent again yet. */

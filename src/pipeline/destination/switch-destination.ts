@@ -57,7 +57,7 @@ export async function sameDestination(
 /**
  * A person's word that the configured destination is another than the one in use: it is put to use with what it took
  * itself, if it was used before, or else with nothing.
- * @throws {ActionRefused} `run_under_way`; `name_taken`.
+ * @throws {ActionRefused} `run_under_way`; `name_taken`; `destination_outdated`.
  */
 export async function otherDestination(
   deps: DestinationDeps,
@@ -161,6 +161,7 @@ const lockTimeoutMs = 10_000
  *
  * The caller makes sure that no run is under way.
  * @returns whether its tables were made: it was never used, or the backup that this database comes from left them out.
+ * @throws {ActionRefused} `destination_outdated`.
  */
 export async function switchDestination(trx: Transaction<Schema>, to: Destination): Promise<{ empty: boolean }> {
   if (to.schema_name === null) throw new Error(`destination ${to.destination_id} is in use already`)
@@ -168,10 +169,11 @@ export async function switchDestination(trx: Transaction<Schema>, to: Destinatio
   const parked = schemaOf(from)
   await sql`select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true)`.execute(trx)
   const relations = await movingRelations(trx)
+  const waiting = await relationsOf(trx, to.schema_name)
+  if (waiting.length > 0) refuseParts(to, relations, waiting)
   await sql`create schema ${sql.id(parked)}`.execute(trx)
   await shareSchema(trx, parked)
   await move(trx, relations, schemaName, parked)
-  const waiting = await relationsOf(trx, to.schema_name)
   if (waiting.length > 0) await move(trx, waiting, to.schema_name, schemaName)
   else await copyEmpty(trx, relations, parked)
   await sql`drop schema if exists ${sql.id(to.schema_name)}`.execute(trx)
@@ -183,6 +185,16 @@ export async function switchDestination(trx: Transaction<Schema>, to: Destinatio
     where destination_id = ${to.destination_id}`.execute(trx)
   await catchUp(trx)
   return { empty: waiting.length === 0 }
+}
+
+/** Tables that wait since before some were made, or that a backup left some out of, are of no use: runs would fail. */
+function refuseParts(to: Destination, whole: readonly Relation[], waiting: readonly Relation[]): void {
+  const missing = whole.filter(({ name }) => waiting.every((found) => found.name !== name)).map(({ name }) => name)
+  if (missing.length === 0) return
+  throw new ActionRefused(
+    'destination_outdated',
+    `The tables of ${to.name} wait in the schema ${to.schema_name} without ${missing.join(', ')}. Bring the schema back whole from a backup, or drop it: then nothing is known of what ${to.name} took, and everything is sent to it again`,
+  )
 }
 
 /** Makes a destination known that was never used: its tables are made when it is put to use. */

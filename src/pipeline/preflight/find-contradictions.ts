@@ -1,9 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import { isSentAgain } from '../../db/ledger/rows-again.ts'
-import { isRejectedInDoubt } from '../../db/ledger/settle-outcomes.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
+import { gatherAnswers, pairAnsweredAndDeclined } from './pair-declined.ts'
 import { pairSpellings } from './pair-spellings.ts'
 
 /**
@@ -34,6 +34,7 @@ export async function findContradictions(
       -- Whether \`one\` alone is at fault.
       one_sided boolean not null default false
     ) on commit drop`.execute(trx)
+  await findNamesakes(trx)
   await gatherAnswers(trx)
   await pairAnsweredAndDeclined(trx)
   await pairFrameworks(trx)
@@ -42,7 +43,7 @@ export async function findContradictions(
   await noteAlike(trx)
   const found = await storeContradictions(trx, basis)
   if (which === 'all') await settleCompared(trx, basis, since)
-  await sql`drop table pair, newcomer, answer`.execute(trx)
+  await sql`drop table pair, newcomer, namesake, answer`.execute(trx)
   return found
 }
 
@@ -100,58 +101,21 @@ async function collectCandidates(trx: Transaction<Schema>, basis: number | null)
   return rows[0]?.candidates ?? 0
 }
 
+/** The other partner ids that are confirmed for the company of a newcomer's hotel: the table `namesake`. */
+async function findNamesakes(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table namesake on commit drop as
+    select own.partner_id, two.partner_id as other_id
+    from (select distinct partner_id from newcomer) own
+    join mapping one on one.partner_id = own.partner_id
+    join mapping two on two.company_id = one.company_id and two.partner_id <> one.partner_id`.execute(trx)
+  await sql`analyze namesake`.execute(trx)
+}
+
 /** What an answer says, however its number is written. */
 const said = (row: Fragment) => sql`
   concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
             lower(${row}.content ->> 'unit_id'))`
-
-/** All that the newcomers' hotels have in a stream, of which answers and omissions are compared with it. */
-const ofTheirHotels = (stream: string) => sql`
-  select distinct partner_id, ${stream}::text as stream from newcomer
-    where stream in ('framework_answers', 'omissions')`
-
-/** The answers of the newcomers' hotels: the table `answer`. */
-async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
-  await gather(
-    trx,
-    'answer',
-    ofTheirHotels('framework_answers'),
-    sql`lower(row.content ->> 'data_point_id') as data_point, ${period(sql`row`)} as period`,
-  )
-}
-
-/**
- * An answer and an omission of the same question, hotel and period. Which data points a question has, frameworks say.
- */
-async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
-  await gather(
-    trx,
-    'omission',
-    ofTheirHotels('omissions'),
-    sql`lower(row.content ->> 'question_id') as question, ${period(sql`row`)} as period`,
-  )
-  await sql`
-    create temp table asked on commit drop as
-    select distinct lower(point ->> 'id') as data_point, lower(point ->> 'questionId') as question
-    from reference_data, jsonb_array_elements(document -> 'dataPoints') as point
-    where kind = 'framework' and point ->> 'questionId' is not null`.execute(trx)
-  await sql`analyze asked`.execute(trx)
-  await sql`
-    create temp table declined on commit drop as
-    select row_id, partner_id, data_point, period from omission join asked using (question)`.execute(trx)
-  await sql`analyze declined`.execute(trx)
-  await sql`
-    create temp table meeting on commit drop as
-    select answer.row_id as one, declined.row_id as other
-    from answer join declined using (partner_id, data_point, period)`.execute(trx)
-  await sql`analyze meeting`.execute(trx)
-  await sql`
-    insert into pair
-    select one, other, 'answered_and_declined' from meeting where one in (select row_id from newcomer)
-    union
-    select one, other, 'answered_and_declined' from meeting where other in (select row_id from newcomer)`.execute(trx)
-  await sql`drop table omission, asked, declined, meeting`.execute(trx)
-}
 
 /**
  * The same data point, hotel and period under two frameworks, or with ids in another case, with different values: one
@@ -190,13 +154,6 @@ const parts = (row: Fragment) => sql`(
  * of them is blank it is at fault alone: it would delete what the other says.
  */
 async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
-  await sql`
-    create temp table namesake on commit drop as
-    select own.partner_id, two.partner_id as other_id
-    from (select distinct partner_id from newcomer) own
-    join mapping one on one.partner_id = own.partner_id
-    join mapping two on two.company_id = one.company_id and two.partner_id <> one.partner_id`.execute(trx)
-  await sql`analyze namesake`.execute(trx)
   const sought = sql`
     select distinct namesake.other_id as partner_id, newcomer.stream from namesake join newcomer using (partner_id)`
   await gather(trx, 'rival', sought, sql`${thing(sql`row`)} as thing`)
@@ -241,7 +198,7 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
       from ${parts(sql`mine`)} own join ${parts(sql`theirs`)} others using (name)
     ) judged
     where mine.stream in ('custom_property_values', 'calculator_inputs') and (mine_wrong or theirs_wrong)`.execute(trx)
-  await sql`drop table namesake, rival, twin, meeting`.execute(trx)
+  await sql`drop table rival, twin, meeting`.execute(trx)
 }
 
 /**
@@ -268,8 +225,7 @@ async function noteAlike(trx: Transaction<Schema>): Promise<void> {
  * that goes out beside a blank, which loses to it alone. One that is invalid by this night's basis does not go out.
  */
 const wroteNothing = (basis: number) => sql<boolean>`(
-  other.pending and other.held_by is null and other.outcome is distinct from 'unknown'
-    and not ${isRejectedInDoubt(sql`other`)}
+  other.pending and other.held_by is null and other.perhaps_taken_at is null
     and not ${isSentAgain(sql`other`)}
     and (not one_sided or (not other.unjudged and other.invalid_reason is not null
       and other.judged_by in (${basis}, ${notCompared(basis)}))))`
@@ -294,7 +250,9 @@ async function storeContradictions(trx: Transaction<Schema>, basis: number): Pro
                  'leave one of the two hotels out, or make them agree',
                  other.partner_id,
                  case when one_sided then 'has a value where this row is blank, which would delete it'
-                      else 'says something else of the same thing' end,
+                      when mine.stream = other.stream then 'says something else of the same thing'
+                      when mine.stream = 'omissions' then 'answers the question for the same period'
+                      else 'declines its question for the same period' end,
                  other.row_key)
                when 'two_spellings' then format(
                  'it says something else than row %s, whose id is the same, in capitals or in small letters: '

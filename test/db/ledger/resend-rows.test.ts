@@ -70,12 +70,13 @@ it('a resend tries again what was rejected of the rows that require a row which 
 
 it('a resend lets it be known of a row that it tries again that the service may hold it', async () => {
   await rejectedDependents()
-  await sql`update acceptance set outcome = 'rejected', outcome_code = 'task_error_alone'
-    where refused_hash is not null`.execute(ledger.db)
+  await sql`update acceptance set perhaps_taken_at = clock_timestamp() where refused_hash is not null`.execute(
+    ledger.db,
+  )
   await resend({ partnerId: 'H-1' })
   expect(await ledger.row('framework_answers', 'framework_answers H-1')).toMatchObject({
-    outcome: 'rejected',
-    outcome_code: 'task_error_alone',
+    outcome_code: 'tried_again',
+    perhaps_taken_at: expect.any(Date),
     refused_hash: null,
   })
 })
@@ -96,21 +97,36 @@ it('a resend that is asked for while a run releases what was asked for before wa
   expect(await ledger.row('properties', 'H-1')).toMatchObject({ accepted_hash: null, retry_action: null })
 })
 
-it.each<[string, object]>([
-  ['is gone by then', { gone_at: new Date() }],
-  ['is held by the guard by then', { guard_run: 1, guard_change: 'gone' }],
-])('a resend of a row that %s forgets nothing, and leaves what requires it as it is', async (_, change) => {
+it.each<[string, object, boolean]>([
+  ['is gone by then', { gone_at: new Date() }, false],
+  ['is held by the guard by then', { guard_run: 1, guard_change: 'gone' }, true],
+])('a resend of a row that %s forgets nothing, and leaves what requires it as it is', async (_, change, marked) => {
   await rejectedDependents()
   await mark({ stream: 'properties' })
+  await changeProperty(change)
+  expect(await releaseResends(ledger.db, requires), 'the other hotel').toBe(1)
+  const row = await ledger.row('properties', 'H-1')
+  expect({ pending: row.pending, marked: row.retry_action !== null }).toEqual({ pending: false, marked })
+  expect(row.accepted_hash).not.toBeNull()
+  expect(await rejected()).toEqual(['framework_answers H-1', 'omissions H-1', 'omissions H-2'])
+})
+
+it('a resend of a row that the guard held is made once the guard lets the row go', async () => {
+  await rejectedDependents()
+  await mark({ partnerId: 'H-1' })
+  await changeProperty({ guard_run: 1, guard_change: 'gone' })
+  expect(await releaseResends(ledger.db, requires)).toBe(0)
+  expect(await releaseRetries(ledger.db)).toBe(0)
+  await changeProperty({ guard_run: null, guard_change: null })
+  expect(await releaseResends(ledger.db, requires)).toBe(1)
+  expect(await ledger.row('properties', 'H-1')).toMatchObject({ pending: true, outcome_code: 'sent_again' })
+})
+
+async function changeProperty(change: object): Promise<void> {
   await ledger.db
     .updateTable('source_row')
     .set(change)
     .where('stream', '=', 'properties')
     .where('partner_id', '=', 'H-1')
     .execute()
-  expect(await releaseResends(ledger.db, requires), 'the other hotel').toBe(1)
-  const row = await ledger.row('properties', 'H-1')
-  expect(row).toMatchObject({ pending: false, retry_action: null })
-  expect(row.accepted_hash).not.toBeNull()
-  expect(await rejected()).toEqual(['framework_answers H-1', 'omissions H-1', 'omissions H-2'])
-})
+}

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -36,7 +37,61 @@ async function sendAnd(outcome: 'confirmed' | 'rejected' | 'unknown'): Promise<v
   await ledger.settleAll(await send(), outcome)
 }
 
+type Doubt = { code?: string; repeats?: number; may_be_taken?: boolean }
+
+/** A rejection that shows not for certain that the service left the row out. */
+async function rejectInDoubt({ code = 'OutOfRange', repeats = 0, may_be_taken = false }: Doubt): Promise<void> {
+  const submission = await send()
+  await ledger.inTransaction(async (trx) => {
+    await sql`update submission set repeats = ${repeats}, state = 'settled' where submission_id = ${submission}`.execute(
+      trx,
+    )
+    await settleRows(trx, submission, true, async () => {
+      await sql`
+        insert into verdict (row_id, outcome, code, may_be_taken)
+        select row_id, 'rejected', ${code}, ${may_be_taken}::boolean from carried_row`.execute(trx)
+      return { outcome: 'inferred' }
+    })
+  })
+}
+
+const doubts: [string, Doubt][] = [
+  ['alone with its request', { code: 'task_error_alone' }],
+  ['at the second go', { repeats: 1 }],
+  ['by a result that contradicts itself', { may_be_taken: true }],
+]
+
 describe('an input that is taken back', () => {
+  it.each(doubts)('a value of a row that was rejected %s is sent blank', async (_, doubt) => {
+    await land({ a: '1', b: '5' })
+    await rejectInDoubt(doubt)
+    await land({ b: null })
+    expect(await inputs()).toEqual({ a: '1', b: null })
+  })
+
+  it('a value that was rejected in doubt is sent blank where another was accepted before, and the row was rejected since', async () => {
+    await land({ a: '1' })
+    await sendAnd('confirmed')
+    await land({ b: '5' })
+    await rejectInDoubt({ repeats: 1 })
+    await land({ a: '2' })
+    await sendAnd('rejected')
+    await land({ b: null })
+    expect(await inputs()).toEqual({ a: '2', b: null })
+  })
+
+  it('a blank of a value that was rejected in doubt is left out once it was rejected itself', async () => {
+    await land({ right: '1', wrong: '5' })
+    await rejectInDoubt({ code: 'task_error_alone' })
+    await land({ wrong: null })
+    expect(await inputs()).toEqual({ right: '1', wrong: null })
+    await rejectInDoubt({ code: 'task_error_alone' })
+    await land({ wrong: null })
+    expect(await inputs()).toEqual({ right: '1' })
+    await land({ wrong: null })
+    expect(await inputs()).toEqual({ right: '1' })
+  })
+
   it('a name that was rejected goes without a blank when another stands in its place', async () => {
     await land({ wrong: '5' })
     await sendAnd('rejected')
@@ -154,6 +209,28 @@ describe('an input that is taken back', () => {
       await sql`delete from destination where name = 'elsewhere'`.execute(ledger.db)
       await sql`drop schema elsewhere cascade`.execute(ledger.db)
     }
+  })
+})
+
+describe('a row that is gone after it was rejected', () => {
+  const drift = async () => {
+    await sql`update source_row set gone_at = clock_timestamp()`.execute(ledger.db)
+    return (await sql<{ row_key: string }>`select row_key from drift`.execute(ledger.db)).rows
+  }
+
+  it.each(doubts)(
+    'a row that is gone after it was rejected %s is listed as one that the service may hold',
+    async (_, doubt) => {
+      await land({ a: '1' })
+      await rejectInDoubt(doubt)
+      expect(await drift()).toEqual([{ row_key: 'H-1' }])
+    },
+  )
+
+  it('a row that is gone after it was rejected for certain is not listed', async () => {
+    await land({ a: '1' })
+    await rejectInDoubt({})
+    expect(await drift()).toEqual([])
   })
 })
 

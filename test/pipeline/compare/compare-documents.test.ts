@@ -123,9 +123,8 @@ describe('a row that writes what another one writes', () => {
 /** What stands with a row whose request was removed since. */
 async function standsWith(rowId: number, outcome: 'rejected' | 'unknown', code: string | null = null): Promise<void> {
   await sql`
-    update acceptance set outcome = ${outcome}, outcome_code = ${code} where ${ofRow(rowId)}`.execute(
-    night.ferry.ledger.db,
-  )
+    update acceptance set outcome = ${outcome}, outcome_code = ${code}, perhaps_taken_at = clock_timestamp()
+    where ${ofRow(rowId)}`.execute(night.ferry.ledger.db)
 }
 
 /** A request that carried the row, and what it came to; null: nothing yet. */

@@ -4,6 +4,7 @@ import type { Deps } from '../../../src/pipeline/deps.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { noteUnknownTasks, unknownTaskNews } from '../../../src/pipeline/push/sending/unknown-tasks.ts'
+import { requestElsewhere } from '../../db/ledger/ledger.ts'
 import { apiKey } from '../../exchange/test-client.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
@@ -104,6 +105,34 @@ describe('imports that the ledger does not know', () => {
     ['is a request of the ledger', { ...import_, correlationId: known }],
   ])('a task proves nothing that %s', async (_, listed) => {
     expect(await begun(json([task(listed)]))).toEqual({ remarks: [], notices: [] })
+  })
+
+  it('a task proves nothing that came before what another destination was sent last with the same key', async () => {
+    await using _ = await requestElsewhere(ferry.ledger, { state: 'settled' })
+    const twoDays = 2 * 24 * 60
+    await using server = await service({ [list]: [json([task({ ...import_, after: twoDays + 5 })])] })
+    await using deps = ferry.deps(server.url)
+    await sentBefore(deps)
+    await sql`
+      update submission
+      set attempted_at = ${new Date(lastSent.getTime() + twoDays * 60_000)},
+          key_fingerprint = ${keyFingerprint(apiKey, deps.required.baseUrl)}
+      from run where run.run_id = submission.run_id and destination_id <> destination_in_use()`.execute(deps.db)
+    const run_id = await ferry.ledger.startRun()
+    await noteUnknownTasks(deps, { run_id })
+    expect(await unknownTaskNews(deps.db, run_id)).toEqual({ remarks: [], notices: [] })
+  })
+
+  it('a task proves nothing that another request of the run made while the list was read', async () => {
+    const answer: Answer = async (response) => {
+      await sql`
+        insert into submission (run_id, kind, state, row_count, attempted_at)
+        select max(run_id), 'framework_answers', 'sending', 0, ${new Date(lastSent.getTime() + 59 * 60_000)} from run`.execute(
+        ferry.ledger.db,
+      )
+      json([task(import_)])(response)
+    }
+    expect(await begun(answer)).toEqual({ remarks: [], notices: [] })
   })
 
   it('imports that the ledger does not know are looked for again by the next run, where the list cannot be read', async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { allDestinations, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
 import { makeDestination, switchDestination } from '../../../src/pipeline/destination/switch-destination.ts'
 import type { Ferry } from '../push/ferry.ts'
@@ -100,6 +101,14 @@ it.each<[string, () => Promise<unknown>]>([
   ['was sent to an end that nobody knows', () => ends('two', 'unknown')],
   ['failed alone', () => ends('two', 'rejected', { code: 'task_error_alone' })],
   ['was rejected at the second go', () => ends('two', 'rejected', { repeats: 1 })],
+  [
+    'was sent to an end that nobody knows, was rejected since, and is gone',
+    async () => {
+      await ends('two', 'unknown')
+      await ends('two', 'rejected', { code: 'OutOfRange' })
+      await sql`update source_row set gone_at = clock_timestamp() where row_key = 'two'`.execute(db())
+    },
+  ],
 ])(
   'a row that becomes what was accepted again is sent again where another one that writes it %s',
   async (_, change) => {
@@ -183,7 +192,7 @@ async function whileAnotherIsInUse(change: () => Promise<unknown>): Promise<void
 
 const db = () => ferry.ledger.db
 
-async function hold(rowKey: string): Promise<void> {
+async function hold(rowKey: string, on = db()): Promise<void> {
   await sql`
     with held as (
       insert into held_property (partner_id, stream, submission_id)
@@ -191,22 +200,24 @@ async function hold(rowKey: string): Promise<void> {
       returning submission_id
     )
     insert into submission_row (submission_id, row_id, sent_hash)
-    select submission_id, row_id, desired_hash from held, source_row where row_key = ${rowKey}`.execute(db())
+    select submission_id, row_id, desired_hash from held, source_row where row_key = ${rowKey}`.execute(on)
 }
 
-/** What the last request brought of a row: accepted of it is nothing any more where it may have been taken. */
+/** What a request of its own brings of a row, as it is settled. */
 async function ends(
   rowKey: string,
   outcome: 'rejected' | 'unknown',
   { code = null, repeats = 0 }: { code?: string | null; repeats?: number } = {},
 ): Promise<void> {
-  await sql`
-    with request as (
-      update submission set repeats = ${repeats}
-      where submission_id = (select max(submission_id) from submission) returning submission_id
-    )
-    update acceptance
-    set accepted_hash = case when ${code}::text = 'OutOfRange' then accepted_hash end, outcome = ${outcome},
-        outcome_code = ${code}, outcome_submission = submission_id, outcome_at = clock_timestamp()
-    from request where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(db())
+  await ferry.ledger.inTransaction(async (trx) => {
+    const { rows } = await sql<{ submission_id: number }>`
+      insert into submission (run_id, kind, state, row_count, repeats)
+      select max(run_id), 'calculators', 'settled', 1, ${repeats} from run returning submission_id`.execute(trx)
+    await hold(rowKey, trx)
+    await settleRows(trx, rows[0]?.submission_id ?? 0, false, async () => {
+      await sql`
+        insert into verdict (row_id, outcome, code) select row_id, ${outcome}, ${code} from carried_row`.execute(trx)
+      return { outcome: 'inferred' }
+    })
+  })
 }

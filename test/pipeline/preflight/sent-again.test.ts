@@ -64,6 +64,14 @@ it.each<[string, () => Promise<unknown>, string[]]>([
   ['in flight', () => hold('two'), ['one', 'two']],
   ['sent to an end that nobody knows', () => unknown('two'), ['one', 'two']],
   ['rejected alone, and may have been taken,', () => rejectedAlone('two'), ['one', 'two']],
+  [
+    'sent to an end that nobody knows, and rejected for certain,',
+    async () => {
+      await unknown('two')
+      await rejected('two', 'OutOfRange')
+    },
+    ['one', 'two'],
+  ],
   ['accepted and sent again as well', () => acceptAndSendAgain('two', 'H-2'), ['one', 'two']],
 ])('a row that is sent again loses to another that was %s since', async (_, change, losing) => {
   await land(answers, 'one', energy)
@@ -126,13 +134,21 @@ async function hold(rowKey: string): Promise<void> {
 
 async function unknown(rowKey: string): Promise<void> {
   await sql`
-    update acceptance set outcome = 'unknown', outcome_at = clock_timestamp()
+    update acceptance
+    set outcome = 'unknown', outcome_at = clock_timestamp(), perhaps_taken_at = clock_timestamp()
     where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(ferry.ledger.db)
 }
 
 async function rejectedAlone(rowKey: string): Promise<void> {
+  await rejected(rowKey, 'task_error_alone')
+  await sql`
+    update acceptance set perhaps_taken_at = outcome_at
+    where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(ferry.ledger.db)
+}
+
+async function rejected(rowKey: string, code: string): Promise<void> {
   await sql`
     update acceptance
-    set outcome = 'rejected', outcome_code = 'task_error_alone', refused_hash = wanted_hash, outcome_at = clock_timestamp()
+    set outcome = 'rejected', outcome_code = ${code}, refused_hash = wanted_hash, outcome_at = clock_timestamp()
     where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(ferry.ledger.db)
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Ferry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
-import { energy, type JudgedLedger, openJudgedLedger, row } from './judged-ledger.ts'
+import { declined, energy, type JudgedLedger, openJudgedLedger, row } from './judged-ledger.ts'
 
 let table: JudgedLedger
 let ferry: Ferry
@@ -53,6 +53,43 @@ describe('two partner ids of one company', () => {
     await table.mapTogether('H-1', 'H-2')
     await ferry.ledger.land(stream, [row('one', one), row('two', two, 'H-2')])
     expect(await table.judge()).toMatchObject({ contradicting: 0 })
+  })
+
+  it.each<[string, Record<string, unknown>, string, string]>([
+    ['contradict each other', declined, 'declines', 'answers'],
+    ['contradict each other, also where the answer was accepted,', declined, '', 'answers'],
+    ['do not', { ...declined, year: '2024' }, '', ''],
+  ])(
+    'two partner ids of one company %s where one answers what the other declines',
+    async (_, other, answers, declines) => {
+      await table.mapTogether('H-1', 'H-2')
+      await table.knowFramework()
+      await ferry.ledger.land('framework_answers', [row('answer', energy), row('answer of another', energy, 'H-3')])
+      if (answers === '') {
+        await table.judge()
+        await table.accept('answer')
+      }
+      await ferry.ledger.land('omissions', [row('omission', other, 'H-2')])
+      await table.judge()
+      const fault = (hotel: string, words: string) =>
+        words === '' ? null : expect.stringMatching(`^${hotel} is confirmed for the same company and ${words} `)
+      expect(await table.reasons()).toEqual({
+        answer: fault('H-2', answers),
+        omission: fault('H-1', declines),
+        'answer of another': null,
+      })
+    },
+  )
+
+  it('two partner ids of one company that are parted may answer and decline one question', async () => {
+    await table.mapTogether('H-1', 'H-2')
+    await table.knowFramework()
+    await ferry.ledger.land('omissions', [row('omission', declined, 'H-2')])
+    await ferry.ledger.land('framework_answers', [row('answer', energy)])
+    expect(await table.judge()).toMatchObject({ contradicting: 2 })
+    await ferry.ledger.db.deleteFrom('mapping').where('partner_id', '=', 'H-2').execute()
+    expect(await table.judge()).toMatchObject({ contradicting: 0 })
+    expect(await table.reasons()).toEqual({ answer: null, omission: null })
   })
 
   it.each<[string, string, Record<string, unknown>, Record<string, unknown>]>([

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { isRejectedInDoubt } from '../../../db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { gather, thing } from '../../preflight/gather-rows.ts'
@@ -38,9 +37,6 @@ export const ceasedAt = sql<Date | null>`(
   select max(change.changed_at) from ${sql.id(schemaName, 'row_change')} change
   where change.row_id = row.row_id and change.hash_before = took.accepted_hash)`
 
-/** Whether the last outcome of a rival leaves open that it was written. */
-const mayBeWritten = sql<boolean>`(rival.outcome = 'unknown' or ${isRejectedInDoubt(sql`rival`)})`
-
 async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table namesake on commit drop as
@@ -68,7 +64,7 @@ async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
     with met as materialized (
       select meeting.row_id, since, rival_id, rival.held_by is not null as flies,
              rival.pending and rival.gone_at is null and rival.checked_hash is not null as waits,
-             greatest(rival.accepted_at, case when ${mayBeWritten} then rival.outcome_at end) as written_at
+             greatest(rival.accepted_at, rival.perhaps_taken_at) as written_at
       from meeting join ledger rival on rival.row_id = rival_id
     ),
     doubted as (

@@ -261,29 +261,37 @@ async function needlessBlanks(
 
 /**
  * Whether a destination may hold a value of `part`: it had one in what was last accepted, or nobody can say, because
- * the row is in flight, its outcome is unknown, or what was accepted has been forgotten since. Then the row tells what
- * it was when that was accepted. The past is read where it is kept: a plan, which works on copies, has none of it.
+ * the row is in flight, its outcome is unknown, it was rejected and may have been taken, or what was accepted has been
+ * forgotten since. Then the row tells what it was when that was accepted. What was rejected in doubt is sent blank
+ * once: a row that was then rejected without a value of the name would be barred by it for ever. The past is read where
+ * it is kept: a plan, which works on copies, has none of it.
  * @param schema of a destination that waits; none: the one in use.
  */
 function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder<unknown> {
   const tableOf = (name: string) => (schema === undefined ? sql.id(name) : sql.id(schema, name))
+  const past = sql`(
+    select content_before -> ${foldedKey}::text as parts, hash_before as hash, changed_at as until
+    from ${sql.id(schemaName, 'row_change')} change where change.row_id = took.row_id
+    union all
+    select folded.held_content -> ${foldedKey}::text, folded.held_hash, 'infinity'
+  ) past`
   return sql`
     exists (
       select from ${tableOf('acceptance')} took
       left join lateral (
-        select past.content -> ${foldedKey}::text as parts
-        from (
-          select content_before as content, hash_before as hash, changed_at as until
-          from ${sql.id(schemaName, 'row_change')} change where change.row_id = took.row_id
-          union all
-          select folded.held_content, folded.held_hash, 'infinity'
-        ) past
+        select past.parts
+        from ${past}
         where case when took.accepted_hash is null then past.until >= took.accepted_at
                    else past.hash = took.accepted_hash end
         order by past.until limit 1
       ) accepted on true
       where took.row_id = folded.held_row and (
         took.outcome = 'unknown'
+        or took.perhaps_taken_at is not null and not exists (
+          select from ${past}
+          where past.hash = took.refused_hash and not exists (
+            select from jsonb_each(past.parts) said where lower(said.key) = lower(part.key) and said.value <> 'null')
+        )
         or exists (
           select from ${sql.id(schemaName, 'submission_row')} tried
           join ${sql.id(schemaName, 'submission')} submission using (submission_id)

@@ -16,7 +16,7 @@ const surelyLaterMs = 10 * 60_000
  * Notes on a run which imports of our key the service lists that the ledger does not know, although they are later than
  * all that it has sent. A copy of the files of our database, or of its disk, that was put back is the same database by
  * all that the server tells of it: what the service took since shows it. Searches prove nothing, since verbs make some
- * as well.
+ * as well. The imports of a conformance check with our key cannot be told from such: the words name it.
  *
  * Asked before a run sends anything, and once more where the server of our database is another than then: that may run
  * on a copy that was taken in the middle of the run. What the run sends from then on would hide what the copy lacks. A
@@ -47,9 +47,9 @@ async function unknownTasks(
   { db, contract, exchange, logger, required }: Deps,
   runId: number,
 ): Promise<UnknownTasks | null> {
-  const ours = await apiKeyIdOf(db, keyFingerprint(required.apiKey, required.baseUrl))
-  const last = await lastAttempt(db)
-  if (ours === null || last === null) return null
+  const fingerprint = keyFingerprint(required.apiKey, required.baseUrl)
+  const ours = await apiKeyIdOf(db, fingerprint)
+  if (ours === null) return null
   let tasks: Task[]
   try {
     tasks = await exchange.getTasks()
@@ -57,6 +57,9 @@ async function unknownTasks(
     logger.warn({ run_id: runId, error: (error as Error).message }, 'task_list_unreadable')
     return null
   }
+  // Read after the list, which may be asked for again for a while: who sends meanwhile has compared before.
+  const last = await lastAttempt(db, fingerprint)
+  if (last === null) return null
   // By the service's clock, which may be ahead of ours.
   const since = last.getTime() + surelyLaterMs + Math.max(0, exchange.skew()?.highMs ?? 0)
   const later = tasks.filter(
@@ -73,11 +76,11 @@ async function unknownTasks(
   }
 }
 
-/** When a request was last made at the destination in use. */
-async function lastAttempt(db: Database): Promise<Date | null> {
+/** When a request was last made at the destination in use, or at any with this key: the service lists by the key. */
+async function lastAttempt(db: Database, fingerprint: string): Promise<Date | null> {
   const { rows } = await sql<{ at: Date | null }>`
     select max(attempted_at) as at from submission join run using (run_id)
-    where destination_id = destination_in_use()`.execute(db)
+    where destination_id = destination_in_use() or key_fingerprint = ${fingerprint}`.execute(db)
   return rows[0]?.at ?? null
 }
 
@@ -121,5 +124,5 @@ export async function unknownTaskNews(db: Database, runId: number): Promise<{ re
 
 function unknownTaskWords({ count, correlation_id, created_at }: UnknownTasks): string {
   const imports = count === 1 ? '1 import' : `${count} imports`
-  return `The service has ${imports} of this API key that the ledger does not know and that came after all it had sent, the newest at ${created_at.slice(0, 16).replace('T', ' ')} UTC (task ${correlation_id}). If a copy of the files or of the disk of Nightferry's database was put back, the ledger does not know what was sent since: nightferry resend --all --beyond-guard sends everything again with the next run. If another program sends with this key, give it a key of its own.`
+  return `The service has ${imports} of this API key that the ledger does not know and that came after all it had sent, the newest at ${created_at.slice(0, 16).replace('T', ' ')} UTC (task ${correlation_id}). If a copy of the files or of the disk of Nightferry's database was put back, the ledger does not know what was sent since: nightferry resend --all --beyond-guard sends everything again with the next run. If another program sends with this key, as nightferry conformance may, give it a key of its own.`
 }

@@ -1,0 +1,64 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import { gather, period } from './gather-rows.ts'
+
+/** All that the newcomers' companies have in a stream, of which answers and omissions are compared with it. */
+const ofTheirCompanies = (stream: string) => sql`
+  with own as (select distinct partner_id from newcomer where stream in ('framework_answers', 'omissions'))
+  select partner_id, ${stream}::text as stream from own
+  union
+  select other_id, ${stream}::text from namesake join own using (partner_id)`
+
+/** The answers of the newcomers' hotels, and of other hotels of their companies: the table `answer`. */
+export async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
+  await gather(
+    trx,
+    'answer',
+    ofTheirCompanies('framework_answers'),
+    sql`lower(row.content ->> 'data_point_id') as data_point, ${period(sql`row`)} as period`,
+  )
+}
+
+/**
+ * An answer and an omission of the same question and period, of one hotel or of two that are confirmed for one company.
+ * Which data points a question has, frameworks say.
+ */
+export async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
+  await gather(
+    trx,
+    'omission',
+    ofTheirCompanies('omissions'),
+    sql`lower(row.content ->> 'question_id') as question, ${period(sql`row`)} as period`,
+  )
+  await sql`
+    create temp table asked on commit drop as
+    select distinct lower(point ->> 'id') as data_point, lower(point ->> 'questionId') as question
+    from reference_data, jsonb_array_elements(document -> 'dataPoints') as point
+    where kind = 'framework' and point ->> 'questionId' is not null`.execute(trx)
+  await sql`analyze asked`.execute(trx)
+  // Each under the partner ids that an answer to it may have.
+  await sql`
+    create temp table declined on commit drop as
+    with elsewhere as (
+      select partner_id, other_id from namesake
+      union
+      select other_id, partner_id from namesake
+    )
+    select row_id, partner_id, data_point, period, 'answered_and_declined' as kind
+    from omission join asked using (question)
+    union all
+    select row_id, other_id, data_point, period, 'two_partner_ids'
+    from omission join asked using (question) join elsewhere using (partner_id)`.execute(trx)
+  await sql`analyze declined`.execute(trx)
+  await sql`
+    create temp table meeting on commit drop as
+    select answer.row_id as one, declined.row_id as other, kind
+    from answer join declined using (partner_id, data_point, period)`.execute(trx)
+  await sql`analyze meeting`.execute(trx)
+  await sql`
+    insert into pair
+    select one, other, kind from meeting where one in (select row_id from newcomer)
+    union
+    select one, other, kind from meeting where other in (select row_id from newcomer)`.execute(trx)
+  await sql`drop table omission, asked, declined, meeting`.execute(trx)
+}
