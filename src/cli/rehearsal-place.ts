@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import { lockRehearsal } from '../rehearsal/copy/lock-rehearsal.ts'
 import { emptyAgain, markDatabase, requireEmpty, requireLeftOver } from '../rehearsal/copy/rehearsal-database.ts'
 import { type Cli, printLine, UsageError } from './cli.ts'
 import { type OpenDatabase, reach } from './open-database.ts'
@@ -39,34 +40,32 @@ export async function openRehearsalPlace(
       throw new UsageError('--database takes the URL of an empty database, such as postgres://user@host:5432/rehearsal')
     }
     await reach(named, cli)
-    await requireEmpty(named)
     const { host, pathname } = new URL(named)
-    const leave = async (keep: boolean) => void (keep || (await emptyAgain(named)))
+    const lock = await lockRehearsal(named, null, cli.signal, requireEmpty)
+    const leave = async (keep: boolean) => {
+      await using _lock = lock
+      if (!keep) await emptyAgain(named)
+    }
     return { url: named, name: `${host}${pathname}`, folder: null, leave }
   }
   const cluster = own.cluster ?? (await openEmbedded(cli, config))
-  const release = async () => void (own.cluster === null && (await cluster.release()))
+  await using opened = new AsyncDisposableStack()
+  opened.defer(async () => void (own.cluster === null && (await cluster.release())))
   const name = `${config.database.name.slice(0, longestName - '_rehearsal'.length)}_rehearsal`
-  try {
-    await requireLeftOver(cluster.url('postgres'), name)
-    await cluster.dropDatabase(name)
-    await cluster.ensureDatabase(name)
-    await markDatabase(cluster.url(name), name)
-  } catch (error) {
-    await release()
-    throw error
-  }
+  const admin = cluster.url('postgres')
+  opened.use(await lockRehearsal(admin, name, cli.signal, (client) => requireLeftOver(client, name)))
+  await cluster.dropDatabase(name)
+  await cluster.ensureDatabase(name)
+  await markDatabase(cluster.url(name), name)
+  const held = opened.move()
   return {
     url: cluster.url(name),
     name,
     folder: cluster.folder,
     leave: async (keep) => {
-      try {
-        // What the rehearsal came to, or why it failed, is more than that a copy is left.
-        if (!keep) await cluster.dropDatabase(name).catch((error: Error) => tellLeft(cli, name, error))
-      } finally {
-        await release()
-      }
+      await using _held = held
+      // What the rehearsal came to, or why it failed, is more than that a copy is left.
+      if (!keep) await cluster.dropDatabase(name).catch((error: Error) => tellLeft(cli, name, error))
     },
   }
 }

@@ -20,28 +20,26 @@ const schemas = ['nightferry', 'nightferry_queue', 'sandbox']
 
 /**
  * Makes sure that a database of a server of ours may be dropped: it is not there, or a rehearsal left it.
- * @param adminUrl another database of the same server.
+ * @param client of another database of the same server.
  * @throws {RehearsalRefused} `rehearsal_under_way` or `rehearsal_database_in_use`.
  */
-export async function requireLeftOver(adminUrl: string, name: string): Promise<void> {
-  await withClient(adminUrl, async (client) => {
-    const { rows } = await client.query<{ said: string | null; users: number }>(
-      `select shobj_description(oid, 'pg_database') as said,
-              (select count(*)::int from pg_stat_activity where datname = $1) as users
-       from pg_database where datname = $1`,
-      [name],
-    )
-    const [found] = rows
-    if (found === undefined) return
-    if (found.said !== mark) {
-      const message = `The database ${name} is there and was not made by a rehearsal. Name another database with --database.`
-      throw new RehearsalRefused('rehearsal_database_in_use', message)
-    }
-    if (found.users > 0) {
-      const message = `Somebody is connected to ${name}: another rehearsal is under way, or somebody looks at what the last one kept. Try again when they have left.`
-      throw new RehearsalRefused('rehearsal_under_way', message)
-    }
-  })
+export async function requireLeftOver(client: pg.Client, name: string): Promise<void> {
+  const { rows } = await client.query<{ said: string | null; users: number }>(
+    `select shobj_description(oid, 'pg_database') as said,
+            (select count(*)::int from pg_stat_activity where datname = $1 and usesysid is not null) as users
+     from pg_database where datname = $1`,
+    [name],
+  )
+  const [found] = rows
+  if (found === undefined) return
+  if (found.said !== mark) {
+    const message = `The database ${name} is there and was not made by a rehearsal. Name another database with --database.`
+    throw new RehearsalRefused('rehearsal_database_in_use', message)
+  }
+  if (found.users > 0) {
+    const message = `Somebody is connected to ${name}, and looks at what the last rehearsal kept. Try again when they have left.`
+    throw new RehearsalRefused('rehearsal_under_way', message)
+  }
 }
 
 /** Says of a database that it was made for a rehearsal. */
@@ -52,16 +50,14 @@ export async function markDatabase(url: string, name: string): Promise<void> {
 }
 
 /** @throws {RehearsalRefused} when a database that was named for a rehearsal holds what one would make. */
-export async function requireEmpty(url: string): Promise<void> {
-  await withClient(url, async (client) => {
-    const { rows } = await client.query<{ name: string }>(
-      'select nspname::text as name from pg_namespace where nspname = any($1) order by 1',
-      [schemas],
-    )
-    if (rows.length === 0) return
-    const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already. Name an empty database: what a rehearsal makes there is dropped in the end.`
-    throw new RehearsalRefused('rehearsal_database_in_use', message)
-  })
+export async function requireEmpty(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    'select nspname::text as name from pg_namespace where nspname = any($1) order by 1',
+    [schemas],
+  )
+  if (rows.length === 0) return
+  const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already. Name an empty database: what a rehearsal makes there is dropped in the end.`
+  throw new RehearsalRefused('rehearsal_database_in_use', message)
 }
 
 /** Drops what a rehearsal made in a database that was empty before. */

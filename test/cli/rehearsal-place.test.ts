@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { expect, inject, test } from 'vitest'
+import type { Cli } from '../../src/cli/cli.ts'
+import type { OpenDatabase } from '../../src/cli/open-database.ts'
+import { openRehearsalPlace } from '../../src/cli/rehearsal-place.ts'
+import { type Config, settings } from '../../src/config/schema.ts'
+import { openCluster } from '../../src/embedded/open-cluster.ts'
+import { testDatabase } from '../helpers/postgres.ts'
+import { sharedSettings } from '../helpers/test-cluster.ts'
+
+const cli: Cli = {
+  environment: {},
+  workingFolder: tmpdir(),
+  stdout: new Writable({ write: (_chunk, _encoding, done) => done() }),
+  stderr: new Writable({ write: (_chunk, _encoding, done) => done() }),
+  signal: new AbortController().signal,
+  now: () => new Date(),
+}
+const underWay = expect.objectContaining({ code: 'rehearsal_under_way' })
+
+function configNamed(name: string): Config {
+  const config = settings.parse({})
+  return { ...config, database: { ...config.database, name } }
+}
+
+/** The server of the test run, as the embedded one of a ledger. */
+async function embeddedServer() {
+  const cluster = await openCluster({
+    folder: join(inject('postgres').folder, 'postgres'),
+    onNotice: () => {},
+    settings: sharedSettings,
+  })
+  const own = { cluster } as OpenDatabase
+  return { own, cluster, [Symbol.asyncDispose]: () => cluster.release() }
+}
+
+test('two rehearsals that begin on one embedded server: the second is refused while nothing of the first is in its database yet', async () => {
+  await using server = await embeddedServer()
+  const config = configNamed(`test_${randomBytes(6).toString('hex')}`)
+  const first = await openRehearsalPlace(cli, config, server.own, null)
+  await expect(openRehearsalPlace(cli, config, server.own, null)).rejects.toEqual(underWay)
+  const other = await openRehearsalPlace(cli, configNamed(`${config.database.name}_other`), server.own, null)
+  await other.leave(false)
+  await first.leave(false)
+  await (await openRehearsalPlace(cli, config, server.own, null)).leave(false)
+})
+
+test('two rehearsals that name one database: the second is refused while nothing of the first is in it yet', async () => {
+  await using empty = await testDatabase({ template: 'empty' })
+  const config = configNamed('nightferry')
+  const own = { cluster: null } as OpenDatabase
+  const first = await openRehearsalPlace(cli, config, own, empty.url)
+  const byAnotherName = Object.assign(new URL(empty.url), { hostname: 'localhost' }).href
+  await expect(openRehearsalPlace(cli, config, own, byAnotherName)).rejects.toEqual(underWay)
+  await first.leave(false)
+  await (await openRehearsalPlace(cli, config, own, empty.url)).leave(false)
+})
