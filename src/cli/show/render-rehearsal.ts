@@ -13,6 +13,8 @@ export type Rehearsal = {
   /** Null where the run failed. */
   night: RehearsedNight | null
   failure: { step: string; code: string; message: string } | null
+  /** Why the real run would send nothing, although the rehearsal went on. */
+  stop: { code: string; message: string } | null
   notes: string[]
 }
 
@@ -22,9 +24,14 @@ const accepted =
 
 /** A rehearsal as a person reads it in the evening. */
 export function renderRehearsal(rehearsal: Rehearsal, limit: number): string {
-  const { night, failure, notes, mirror, copy } = rehearsal
+  const { night, failure, stop, notes, mirror, copy } = rehearsal
   const parts = [
     head(mirror),
+    stop === null
+      ? ''
+      : readable(
+          `The real run would stop (${stop.code}), and send nothing:\n  ${stop.message}.\n  nightferry destination decides that; this rehearsal went on as if it were the same.`,
+        ),
     failure === null
       ? ''
       : readable(`The night would fail at the step ${failure.step} (${failure.code}):\n  ${failure.message}`),

@@ -21,6 +21,7 @@ import {
 import { startSandbox } from '../../sandbox/start-sandbox.ts'
 import { openWorldFile, type WorldSource } from '../../world/world-file.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { judgeDestination } from '../destination-tonight.ts'
 import { mirrorWorld } from '../mirror-world.ts'
 import { openDatabase } from '../open-database.ts'
 import { openFerry, quietConfig } from '../open-ferry.ts'
@@ -78,8 +79,13 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
             ...rehearsalConfig(config, mirror, place.url),
             partner: { ...config.partner, url: partnerUrl },
           }
-          const mirrored = requireSettings(rehearsed, false)
-          const { moved, inFlight } = await pointAtMirror(copy, { required: real }, { required: mirrored })
+          const { moved, unaskedKey } = await judgeDestination(cli, config, {
+            required: real,
+            ledger: own.db,
+            copy,
+            service: options.world === undefined ? 'ask' : 'leave',
+          })
+          const inFlight = await pointAtMirror(copy, { required: requireSettings(rehearsed, false) })
           const requires = requirementsOf(config)
           const parkedBefore = await parkedRowIds(copy, requires)
           const outcome = await runNight(cli, rehearsed, async (report) =>
@@ -95,8 +101,9 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
           return tell(cli, options, {
             mirror: source.head.mirrored,
             copy: { ...copied, database: options.keep === true ? place.name : null },
+            stop: moved === null ? null : { code: 'destination_changed', message: moved },
             notes: notesOf({
-              moved,
+              unaskedKey,
               inFlight,
               past,
               restored,
@@ -207,13 +214,13 @@ function isOtherCopy(here: string | null, newest: { copy: string } | null): bool
 
 /** What a reader has to know of this rehearsal beside its answers. */
 function notesOf({
-  moved,
+  unaskedKey,
   inFlight,
   past,
   kinds,
   restored,
 }: {
-  moved: string | null
+  unaskedKey: boolean
   inFlight: number
   past: readonly PastTask[]
   kinds: readonly string[]
@@ -225,11 +232,11 @@ function notesOf({
           "Nightferry's database is another copy than that of the last run, which the real run will say: nightferry doctor explains it.",
         ]
       : []),
-    ...(moved === null
-      ? []
-      : [
-          `The real run would stop (destination_changed): ${moved}. nightferry destination decides that; this rehearsal went on.`,
-        ]),
+    ...(unaskedKey
+      ? [
+          'The API key is new to this ledger, and the service was not asked whose it is. The real run asks, and stops if it is that of another profile (destination_changed).',
+        ]
+      : []),
     ...(inFlight === 0
       ? []
       : [
@@ -251,8 +258,8 @@ function tell(
 ): ExitCode {
   if (options.json) printJson(cli.stdout, rehearsal)
   else cli.stdout.write(renderRehearsal(rehearsal, options.limit))
-  const { night } = rehearsal
-  if (night === null || night.verdict === 'failed') return exitCodes.failed
+  const { night, stop } = rehearsal
+  if (night === null || stop !== null || night.verdict === 'failed') return exitCodes.failed
   return needsPerson(night) ? exitCodes.partial : exitCodes.well
 }
 

@@ -3,13 +3,7 @@ import pg from 'pg'
 import type { Database } from '../../db/database.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
-import {
-  addKey,
-  addressOf,
-  bindDestination,
-  destinationInUse,
-  mayBeAt,
-} from '../../pipeline/destination/find-destination.ts'
+import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
 import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
 /** What says that a database was made for rehearsals, and may be dropped for the next. */
@@ -88,32 +82,14 @@ export class RehearsalRefused extends Error {
   }
 }
 
-type Pointed = {
-  /** Why the real run would stop over its destination, for a person; null: the ledger gives no reason. */
-  moved: string | null
-  /** Requests of earlier nights that had not ended. */
-  inFlight: number
-}
-
 /**
  * Tells a copy of the ledger that the mirror is the service that its rows were accepted by, and that requests are given
  * up which have not ended. Only ever called with the copy.
- * @param real where the configuration points to.
  * @param mirror where the mirror answers, with the key that was made for it.
+ * @returns how many requests of earlier nights had not ended.
  */
-export async function pointAtMirror(
-  copy: Database,
-  real: Pick<Deps, 'required'>,
-  mirror: Pick<Deps, 'required'>,
-): Promise<Pointed> {
+export async function pointAtMirror(copy: Database, mirror: Pick<Deps, 'required'>): Promise<number> {
   const inUse = await destinationInUse(copy)
-  const wanted = configuredDestination(real)
-  const changed = [
-    ...(mayBeAt(inUse, wanted) ? [] : [`its address was ${addressOf(inUse)}`]),
-    ...(inUse.custom_identifier_id !== null && inUse.custom_identifier_id !== wanted.customIdentifierId
-      ? [`its identifier was ${inUse.custom_identifier_id}`]
-      : []),
-  ]
   const configured = configuredDestination(mirror)
   await copy.transaction().execute(async (trx) => {
     await bindDestination(trx, inUse.destination_id, configured)
@@ -131,5 +107,5 @@ export async function pointAtMirror(
       delete from held_property using given_up where held_property.submission_id = given_up.submission_id
     )
     select count(*) as open from given_up`.execute(copy)
-  return { moved: changed.length === 0 ? null : changed.join('; '), inFlight: rows[0]?.open ?? 0 }
+  return rows[0]?.open ?? 0
 }
