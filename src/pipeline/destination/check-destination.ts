@@ -51,11 +51,17 @@ export function configuredDestination({ required }: Pick<Deps, 'required'>): Con
  *
  * Another key of the same profile is noted and changes nothing (Authentication 3 and 4).
  *
+ * @param service `leave`: the service is not asked, so that whose a new key is stays open.
+ * @returns whether that stayed open; a run asks, and goes on or stops.
  * @throws {StopRun} `destination_changed`, with what changed, what would follow, and the verb that decides.
  */
-export async function checkDestination(deps: DestinationDeps, service: 'ask' | 'leave' = 'ask'): Promise<void> {
+export async function checkDestination(
+  deps: DestinationDeps,
+  service: 'ask' | 'leave' = 'ask',
+): Promise<{ unaskedKey: boolean }> {
   const change = await destinationChange(deps, service)
-  if (change === null) return
+  if (change === null) return { unaskedKey: false }
+  if (isUnaskedKey(change)) return { unaskedKey: true }
   throw new StopRun('destination_changed', changeWords(change, await stakeInUse(deps.db)))
 }
 
