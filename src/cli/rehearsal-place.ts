@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import { lockRehearsal } from '../rehearsal/copy/lock-rehearsal.ts'
-import { emptyAgain, markDatabase, requireEmpty, requireLeftOver } from '../rehearsal/copy/rehearsal-database.ts'
+import { emptyAgain, markDatabase, requireLeftOver, takeEmpty } from '../rehearsal/copy/rehearsal-database.ts'
 import { type Cli, printLine, UsageError } from './cli.ts'
 import { type OpenDatabase, reach } from './open-database.ts'
 import { openEmbedded } from './open-embedded.ts'
@@ -25,8 +25,8 @@ function tellLeft(cli: Cli, name: string, { message }: Error): void {
 const longestName = 63
 
 /**
- * An empty database for a rehearsal: the one that was named, or one of the embedded server's, whose leftovers of an
- * earlier rehearsal go.
+ * An empty database for a rehearsal: the one that was named, or one of the embedded server's. What an earlier rehearsal
+ * left in it goes.
  * @param named its URL; null: of the embedded server.
  */
 export async function openRehearsalPlace(
@@ -41,12 +41,13 @@ export async function openRehearsalPlace(
     }
     await reach(named, cli)
     const { host, pathname } = new URL(named)
-    const lock = await lockRehearsal(named, null, cli.signal, requireEmpty)
+    const lock = await lockRehearsal(named, null, cli.signal, takeEmpty)
+    const name = `${host}${pathname}`
     const leave = async (keep: boolean) => {
       await using _lock = lock
-      if (!keep) await emptyAgain(named)
+      if (!keep) await emptyAgain(named).catch((error: Error) => tellLeft(cli, name, error))
     }
-    return { url: named, name: `${host}${pathname}`, folder: null, leave }
+    return { url: named, name, folder: null, leave }
   }
   const cluster = own.cluster ?? (await openEmbedded(cli, config))
   await using opened = new AsyncDisposableStack()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import type { Cli } from '../../src/cli/cli.ts'
 import type { OpenDatabase } from '../../src/cli/open-database.ts'
@@ -57,4 +58,31 @@ test('two rehearsals that name one database: the second is refused while nothing
   await expect(openRehearsalPlace(cli, config, own, byAnotherName)).rejects.toEqual(underWay)
   await first.leave(false)
   await (await openRehearsalPlace(cli, config, own, empty.url)).leave(false)
+})
+
+test('a named database is made empty of what a rehearsal left, and of nothing that it did not make or somebody looks at', async () => {
+  await using empty = await testDatabase({ template: 'empty' })
+  const config = configNamed('nightferry')
+  const own = { cluster: null } as OpenDatabase
+  const open = () => openRehearsalPlace(cli, config, own, empty.url)
+  const inUse = expect.objectContaining({ code: 'rehearsal_database_in_use' })
+  const client = new pg.Client({ connectionString: empty.url })
+  await client.connect()
+  await client.query('create schema sandbox')
+  await expect(open()).rejects.toEqual(inUse)
+  await client.query('drop schema sandbox')
+
+  await (await open()).leave(true)
+  await client.query('create schema nightferry create table kept (n int)')
+  await expect(open()).rejects.toEqual(underWay)
+  await client.end()
+  await (await open()).leave(false)
+
+  const after = new pg.Client({ connectionString: empty.url })
+  await after.connect()
+  const schemas = await after.query(
+    `select nspname from pg_namespace where nspname !~ '^(pg_|information_schema|public)'`,
+  )
+  await after.end()
+  expect(schemas.rows).toEqual([])
 })

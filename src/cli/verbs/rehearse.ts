@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdir, rm, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import { type Config, settings } from '../../config/schema.ts'
 import { createDatabase, createPool } from '../../db/database.ts'
@@ -22,11 +21,11 @@ import { startSandbox } from '../../sandbox/start-sandbox.ts'
 import { openWorldFile, type WorldSource } from '../../world/world-file.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { judgeDestination } from '../destination-tonight.ts'
-import { mirrorWorld } from '../mirror-world.ts'
 import { openDatabase } from '../open-database.ts'
 import { openFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { openRehearsalPlace } from '../rehearsal-place.ts'
+import { rehearsalWorld } from '../rehearsal-world.ts'
 import { grouped } from '../show/readable.ts'
 import { type Rehearsal, renderRehearsal } from '../show/render-rehearsal.ts'
 import { runToEnd } from './run.ts'
@@ -58,7 +57,7 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
         `The copy of the ledger goes to ${place.name} and takes about ${mebibytes(size)} MiB there.`,
       )
       await requireRoom(place.folder, bytesNeeded(size, 0))
-      const { world, remove } = await worldFor(cli, config, options)
+      const { world, remove } = await rehearsalWorld(cli, config, options.world)
       try {
         await requireRoom(place.folder, bytesNeeded(size, (await stat(world)).size))
         await migrateToLatest(place.url)
@@ -132,22 +131,6 @@ function databaseNamed(cli: Cli, { database }: RehearseOptions): string | null {
     )
   }
   return database ?? cli.environment.REHEARSAL_DATABASE_URL ?? null
-}
-
-/** The world file that was named, or a mirror that is taken now and removed in the end. */
-async function worldFor(
-  cli: Cli,
-  config: Config,
-  { world }: RehearseOptions,
-): Promise<{ world: string; remove: () => Promise<void> }> {
-  if (world !== undefined) return { world: resolve(cli.workingFolder, world), remove: async () => {} }
-  const folder = resolve(cli.workingFolder, config.database.folder)
-  await mkdir(folder, { recursive: true })
-  const file = resolve(folder, `rehearsal-${randomUUID()}.world`)
-  printLine(cli.stderr, 'Mirroring the service: GET requests and searches only …')
-  const { companies } = await mirrorWorld(cli, config, file)
-  printLine(cli.stderr, `The mirror has ${grouped(companies)} companies.`)
-  return { world: file, remove: () => rm(file, { force: true }) }
 }
 
 async function startMirror(

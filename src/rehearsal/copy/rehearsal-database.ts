@@ -9,8 +9,13 @@ import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 /** What says that a database was made for rehearsals, and may be dropped for the next. */
 const mark = 'made by nightferry rehearse, and dropped by the next one'
 
+/** What says the same within a database that was named: it is made first, and dropped with the others. */
+const markSchema = 'nightferry_rehearsal'
+
 /** Everything that a rehearsal makes in a database. */
-const schemas = ['nightferry', 'nightferry_queue', 'sandbox']
+const schemas = ['nightferry', 'nightferry_queue', 'sandbox', markSchema]
+
+const dropAll = `drop schema if exists ${schemas.join(', ')} cascade`
 
 /**
  * Makes sure that a database of a server of ours may be dropped: it is not there, or a rehearsal left it.
@@ -43,21 +48,41 @@ export async function markDatabase(url: string, name: string): Promise<void> {
   })
 }
 
-/** @throws {RehearsalRefused} when a database that was named for a rehearsal holds what one would make. */
-export async function requireEmpty(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    'select nspname::text as name from pg_namespace where nspname = any($1) order by 1',
+/**
+ * Makes a database that was named ready for a rehearsal, and marks it as such: what an earlier one left there goes.
+ * @param client of that database.
+ * @throws {RehearsalRefused} `rehearsal_database_in_use` when it holds what a rehearsal would make and none has made;
+ * `rehearsal_under_way` when somebody else is connected, who looks at what is left or has put it to use.
+ */
+export async function takeEmpty(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; said: string | null; users: number }>(
+    `select nspname::text as name, obj_description(oid, 'pg_namespace') as said,
+            (select count(*)::int from pg_stat_activity
+             where datname = current_database() and usesysid is not null and pid <> pg_backend_pid()) as users
+     from pg_namespace where nspname = any($1) order by 1`,
     [schemas],
   )
-  if (rows.length === 0) return
-  const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already. Name an empty database: what a rehearsal makes there is dropped in the end.`
-  throw new RehearsalRefused('rehearsal_database_in_use', message)
+  const [found] = rows
+  if (found !== undefined && !rows.some(({ name, said }) => name === markSchema && said === mark)) {
+    const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already, which no rehearsal has marked as its own. Name an empty database: what a rehearsal makes there is dropped in the end.`
+    throw new RehearsalRefused('rehearsal_database_in_use', message)
+  }
+  if (found !== undefined && found.users > 0) {
+    const message = `The database for the rehearsal has what an earlier one left, and somebody is connected to it. Try again when they have left.`
+    throw new RehearsalRefused('rehearsal_under_way', message)
+  }
+  await client.query(`
+    begin;
+    ${dropAll};
+    create schema ${markSchema};
+    comment on schema ${markSchema} is ${client.escapeLiteral(mark)};
+    commit`)
 }
 
 /** Drops what a rehearsal made in a database that was empty before. */
 export async function emptyAgain(url: string): Promise<void> {
   await withClient(url, async (client) => {
-    await client.query(`drop schema if exists ${schemas.join(', ')} cascade`)
+    await client.query(dropAll)
   })
 }
 
