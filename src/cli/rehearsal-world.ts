@@ -1,22 +1,34 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { isAlive, ownIdentity } from '../embedded/folder-lock.ts'
-import { type Cli, printLine } from './cli.ts'
+import { openWorldFile, type WorldSource } from '../world/world-file.ts'
+import { type Cli, printLine, UsageError } from './cli.ts'
 import { mirrorWorld } from './mirror-world.ts'
 import { grouped } from './show/readable.ts'
 
+/** What the mirror of a rehearsal serves. */
+export type RehearsalWorld = {
+  source: WorldSource
+  /** Who owns the configured identifier there. */
+  profileId: number
+  /** On the disk. */
+  bytes: number
+  remove(): Promise<void>
+}
+
 /**
- * The world file that was named, or a mirror that is taken now and removed in the end.
+ * The world file that was named, before anything else is done.
  * @param named as on the command line.
+ * @throws {UsageError} when it is not of the configured service. What `openWorldFile` throws.
  */
-export async function rehearsalWorld(
-  cli: Cli,
-  config: Config,
-  named: string | undefined,
-): Promise<{ world: string; remove: () => Promise<void> }> {
-  if (named !== undefined) return { world: resolve(cli.workingFolder, named), remove: async () => {} }
+export async function namedWorld(cli: Cli, config: Config, named: string): Promise<RehearsalWorld> {
+  return await openWorld(config, resolve(cli.workingFolder, named), async () => {})
+}
+
+/** A mirror of the service that is taken now and removed in the end. */
+export async function mirroredWorld(cli: Cli, config: Config): Promise<RehearsalWorld> {
   const folder = resolve(cli.workingFolder, config.database.folder)
   await mkdir(folder, { recursive: true })
   await sweepWorlds(folder)
@@ -24,7 +36,23 @@ export async function rehearsalWorld(
   printLine(cli.stderr, 'Mirroring the service: GET requests and searches only …')
   const { companies } = await mirrorWorld(cli, config, file)
   printLine(cli.stderr, `The mirror has ${grouped(companies)} companies.`)
-  return { world: file, remove: () => rm(file, { force: true }) }
+  const remove = () => rm(file, { force: true })
+  return await openWorld(config, file, remove).catch(async (error: unknown) => {
+    await remove()
+    throw error
+  })
+}
+
+async function openWorld(config: Config, file: string, remove: () => Promise<void>): Promise<RehearsalWorld> {
+  const source = await openWorldFile(file)
+  const identifier = config.exchange.customIdentifierId?.toLowerCase()
+  const owner = source.head.customProperties.find(({ id }) => id === identifier)
+  if (owner === undefined) {
+    throw new UsageError(
+      `The world has no custom property ${identifier} (exchange.customIdentifierId). Take a mirror of the configured service, or set the identifier of this world.`,
+    )
+  }
+  return { source, profileId: owner.profileId, bytes: (await stat(file)).size, remove }
 }
 
 /** A mirror, or what it is made of, with the process that it belongs to; one of before that was named is nobody's. */

@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { stat } from 'node:fs/promises'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import { type Config, settings } from '../../config/schema.ts'
 import { createDatabase, createPool } from '../../db/database.ts'
@@ -8,7 +7,14 @@ import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
 import { copyInUse, newestCopy } from '../../db/own-server.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { needsGroup } from '../../pipeline/streams/our-streams.ts'
-import { bytesNeeded, copyLedger, type LedgerCopy, ledgerBytes, requireRoom } from '../../rehearsal/copy/copy-ledger.ts'
+import {
+  bytesNeeded,
+  copyLedger,
+  type LedgerCopy,
+  ledgerBytes,
+  refuseRunning,
+  requireRoom,
+} from '../../rehearsal/copy/copy-ledger.ts'
 import { pointAtMirror } from '../../rehearsal/copy/rehearsal-database.ts'
 import {
   needsPerson,
@@ -18,14 +24,13 @@ import {
   readNight,
 } from '../../rehearsal/result/rehearsed-night.ts'
 import { startSandbox } from '../../sandbox/start-sandbox.ts'
-import { openWorldFile, type WorldSource } from '../../world/world-file.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { judgeDestination } from '../destination-tonight.ts'
 import { openDatabase } from '../open-database.ts'
 import { openFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { openRehearsalPlace } from '../rehearsal-place.ts'
-import { rehearsalWorld } from '../rehearsal-world.ts'
+import { mirroredWorld, namedWorld, type RehearsalWorld } from '../rehearsal-world.ts'
 import { grouped } from '../show/readable.ts'
 import { type Rehearsal, renderRehearsal } from '../show/render-rehearsal.ts'
 import { runToEnd } from './run.ts'
@@ -36,7 +41,7 @@ export type RehearseOptions = CommonOptions & { world?: string; database?: strin
 const pollMs = 250
 
 /** Where the night runs: a mirror that answers, with a key that was made for it. */
-type Mirror = { url: string; apiKey: string; source: WorldSource }
+type Mirror = { url: string; apiKey: string }
 
 /**
  * `nightferry rehearse`: tonight's night against a mirror of the service, on a copy of the ledger. The service gets
@@ -46,8 +51,10 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
   const config = quietConfig(readConfig(cli, options))
   const real = requireSettings(config, needsGroup(readContract(cli, config), config.streams))
   const named = databaseNamed(cli, options)
+  const given = options.world === undefined ? null : await namedWorld(cli, config, options.world)
   const own = await openDatabase(cli, config, { access: 'read' })
   try {
+    await refuseRunning(own.pool)
     const partnerUrl = await own.resolveUrl(real.partnerUrl)
     const size = await ledgerBytes(own.pool)
     const place = await openRehearsalPlace(cli, config, own, named)
@@ -57,9 +64,9 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
         `The copy of the ledger goes to ${place.name} and takes about ${mebibytes(size)} MiB there.`,
       )
       await requireRoom(place.folder, bytesNeeded(size, 0))
-      const { world, remove } = await rehearsalWorld(cli, config, options.world)
+      const world = given ?? (await mirroredWorld(cli, config))
       try {
-        await requireRoom(place.folder, bytesNeeded(size, (await stat(world)).size))
+        await requireRoom(place.folder, bytesNeeded(size, world.bytes))
         await migrateToLatest(place.url)
         const pool = createPool(place.url, {
           max: 2,
@@ -70,10 +77,9 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
         try {
           const restored = isOtherCopy(await copyInUse(own.db), await newestCopy(own.db))
           const copied = await copyLedger(own.pool, pool, cli.signal)
-          const source = await openWorldFile(world)
           const copy = createDatabase(pool)
           const past = await pastTasks(copy)
-          await using mirror = await startMirror(cli, config, place.url, source)
+          await using mirror = await startMirror(cli, config, place.url, world)
           const rehearsed = {
             ...rehearsalConfig(config, mirror, place.url),
             partner: { ...config.partner, url: partnerUrl },
@@ -94,11 +100,11 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
               requires,
               parkedBefore,
               limit: options.limit,
-              knownFields: source.head.fieldTypes.map(({ id }) => id),
+              knownFields: world.source.head.fieldTypes.map(({ id }) => id),
             }),
           )
           return tell(cli, options, {
-            mirror: source.head.mirrored,
+            mirror: world.source.head.mirrored,
             copy: { ...copied, database: options.keep === true ? place.name : null },
             stop: moved === null ? null : { code: 'destination_changed', message: moved },
             notes: notesOf({
@@ -114,7 +120,7 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
           await pool.end()
         }
       } finally {
-        await remove()
+        await world.remove()
       }
     } finally {
       await place.leave(options.keep === true)
@@ -137,15 +143,8 @@ async function startMirror(
   cli: Cli,
   config: Config,
   databaseUrl: string,
-  source: WorldSource,
+  { source, profileId }: RehearsalWorld,
 ): Promise<Mirror & AsyncDisposable> {
-  const identifier = config.exchange.customIdentifierId?.toLowerCase()
-  const owner = source.head.customProperties.find(({ id }) => id === identifier)
-  if (owner === undefined) {
-    throw new UsageError(
-      `The world has no custom property ${identifier} (exchange.customIdentifierId). Take a mirror of the configured service, or set the identifier of this world.`,
-    )
-  }
   const apiKey = randomBytes(24).toString('base64url')
   const service = await startSandbox({
     databaseUrl,
@@ -155,11 +154,11 @@ async function startMirror(
     seed: 1,
     companies: 0,
     port: 0,
-    apiKeys: [{ id: randomUUID(), key: apiKey, profileId: owner.profileId }],
+    apiKeys: [{ id: randomUUID(), key: apiKey, profileId }],
     durations: { pendingMs: 0, scheduledMs: 0, jitter: 0 },
     signal: cli.signal,
   })
-  return { url: service.url, apiKey, source, [Symbol.asyncDispose]: () => service.close() }
+  return { url: service.url, apiKey, [Symbol.asyncDispose]: () => service.close() }
 }
 
 /** The configuration of the night with the mirror in the service's place; nobody is told, and nothing listens. */
