@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
 import { cursorIn, likeness, suggestStreams } from '../../src/init/suggest-streams.ts'
-import { chosenFor, saidTables } from '../../src/init/told-to-init.ts'
+import { chosenFor, type Named, saidTables } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
 
@@ -229,6 +229,26 @@ test('init chooses none of several without being asked for it by id or name', as
   expect(await chosenFor('group', '--group', undefined, two.slice(0, 1), null)).toEqual(two[0])
   expect(await chosenFor('group', '--group', undefined, [], null)).toBeNull()
   await expect(chosenFor('group', '--group', undefined, two, null)).rejects.toThrow('choose one with --group')
+})
+
+test('a name that several groups have chooses none of them by itself: a person tells them by their ids', async () => {
+  const hotels = ['g1', 'g2'].map((id) => ({ id, name: 'Hotels' }))
+  const all = [...hotels, { id: 'g3', name: 'Hostels' }, { id: 'g4', name: 'g1' }]
+  await expect(chosenFor('group', '--group', 'hotels', all, null)).rejects.toThrow(
+    'several of these: choose one with --group and its id: g1 (Hotels), g2 (Hotels)',
+  )
+  expect(await chosenFor('group', '--group', 'G1', all, null)).toEqual(hotels[0])
+  const asked: string[][] = []
+  const second = async (choices: readonly Named[]) => {
+    asked.push(choices.map(({ name }) => name))
+    return choices[1] as Named
+  }
+  expect(await chosenFor('group', '--group', 'hotels', all, second)).toEqual(hotels[1])
+  expect(await chosenFor('group', '--group', undefined, all, second)).toEqual(hotels[1])
+  expect(asked).toEqual([
+    ['Hotels (g1)', 'Hotels (g2)'],
+    ['Hotels (g1)', 'Hotels (g2)', 'Hostels', 'g1'],
+  ])
 })
 
 test('a terminal asks, shows no secret that is typed, and asks again for a choice that there is not', async () => {
