@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
@@ -7,6 +7,7 @@ import { cursorIn, likeness, suggestStreams } from '../../src/init/suggest-strea
 import { chosenFor, type Named, saidTables } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
+import { patience } from '../helpers/patience.ts'
 
 const table = (name: string, columns: string, schema: string | null = null): PartnerTable => ({
   schema,
@@ -257,7 +258,7 @@ test('a terminal asks, shows no secret that is typed, and asks again for a choic
   output.on('data', (chunk: Buffer) => {
     shown += chunk.toString()
   })
-  const prompter = createPrompter({ input, output, signal: new AbortController().signal })
+  const prompter = createPrompter({ input, output, signal: new AbortController().signal, interrupt: () => {} })
   const asked = async (times: number) => {
     while (shown.split('(1 to 2)').length <= times) await new Promise((resolve) => output.once('data', resolve))
   }
@@ -273,4 +274,28 @@ test('a terminal asks, shows no secret that is typed, and asks again for a choic
   prompter.close()
   expect(shown).not.toContain('typed-secret')
   expect(shown).toContain('  2  South')
+})
+
+test('a terminal passes Ctrl-C on as a signal, between questions as in one', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  output.resume()
+  const interrupted = new AbortController()
+  let times = 0
+  const interrupt = () => {
+    times += 1
+    interrupted.abort()
+  }
+  const prompter = createPrompter({ input, output, signal: interrupted.signal, interrupt })
+  input.write('\x03')
+  await vi.waitFor(() => expect(times).toBe(1), patience)
+  await expect(prompter.ask('Address of the service:')).rejects.toMatchObject({ code: 'ABORT_ERR' })
+  prompter.close()
+
+  const again = new AbortController()
+  const inQuestion = createPrompter({ input, output, signal: again.signal, interrupt: () => again.abort() })
+  const question = inQuestion.askHidden('API key:')
+  input.write('\x03')
+  await expect(question).rejects.toMatchObject({ code: 'ABORT_ERR' })
+  expect(again.signal.aborted).toBe(true)
+  inQuestion.close()
 })
