@@ -1,4 +1,6 @@
 import type { Config } from '../config/schema.ts'
+import type { Cluster } from '../embedded/open-cluster.ts'
+import { EmbeddedPostgresError } from '../embedded/run-program.ts'
 import { lockRehearsal } from '../rehearsal/copy/lock-rehearsal.ts'
 import { emptyAgain, markDatabase, requireLeftOver, takeEmpty } from '../rehearsal/copy/rehearsal-database.ts'
 import { type Cli, printLine, UsageError } from './cli.ts'
@@ -19,6 +21,19 @@ type RehearsalPlace = {
 
 function tellLeft(cli: Cli, name: string, { message }: Error): void {
   printLine(cli.stderr, readable(`The database ${name} is left and the next rehearsal drops it: ${message}`))
+}
+
+/** The embedded server, for a ledger that is on another: anyone who has none is to name a database, not a ledger. */
+async function embeddedBeside(cli: Cli, config: Config): Promise<Cluster> {
+  try {
+    return await openEmbedded(cli, config)
+  } catch (error) {
+    if (!(error instanceof EmbeddedPostgresError)) throw error
+    throw new EmbeddedPostgresError(
+      `A rehearsal keeps its copy of the ledger in an embedded server unless you name an empty database with --database, or REHEARSAL_DATABASE_URL if the address holds a password. The embedded server cannot be used here: ${error.message}`,
+      { cause: error },
+    )
+  }
 }
 
 /** The longest name of a database that Postgres does not cut off. */
@@ -49,7 +64,7 @@ export async function openRehearsalPlace(
     }
     return { url: named, name, folder: null, leave }
   }
-  const cluster = own.cluster ?? (await openEmbedded(cli, config))
+  const cluster = own.cluster ?? (await embeddedBeside(cli, config))
   await using opened = new AsyncDisposableStack()
   opened.defer(async () => void (own.cluster === null && (await cluster.release())))
   const name = `${config.database.name.slice(0, longestName - '_rehearsal'.length)}_rehearsal`

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { isAlive, ownIdentity } from '../embedded/folder-lock.ts'
@@ -27,10 +27,17 @@ export async function namedWorld(cli: Cli, config: Config, named: string): Promi
   return await openWorld(config, resolve(cli.workingFolder, named), async () => {})
 }
 
-/** A mirror of the service that is taken now and removed in the end. */
+/** A mirror can be written nowhere. */
+class MirrorPlaceRefused extends Error {
+  readonly code = 'file_not_accessible'
+}
+
+/**
+ * A mirror of the service that is taken now and removed in the end.
+ * @throws {MirrorPlaceRefused} before the service is asked for anything.
+ */
 export async function mirroredWorld(cli: Cli, config: Config): Promise<RehearsalWorld> {
-  const folder = resolve(cli.workingFolder, config.database.folder)
-  await mkdir(folder, { recursive: true })
+  const folder = await writableFolder(resolve(cli.workingFolder, config.database.folder))
   await sweepWorlds(folder)
   const file = join(folder, `rehearsal-${ownIdentity()}.${randomUUID()}.world`)
   printLine(cli.stderr, 'Mirroring the service: GET requests and searches only …')
@@ -41,6 +48,19 @@ export async function mirroredWorld(cli: Cli, config: Config): Promise<Rehearsal
     await remove()
     throw error
   })
+}
+
+async function writableFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true })
+    await access(folder, constants.W_OK)
+    return folder
+  } catch (error) {
+    throw new MirrorPlaceRefused(
+      `The mirror of the service goes to ${folder}, which cannot be written: ${(error as Error).message}. Give this user the right to write there, or name a mirror that was taken before with --world. Where database.url names a server of your own, database.folder may be set to another folder.`,
+      { cause: error },
+    )
+  }
 }
 
 async function openWorld(config: Config, file: string, remove: () => Promise<void>): Promise<RehearsalWorld> {

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import type { Cli } from '../../src/cli/cli.ts'
 import type { OpenDatabase } from '../../src/cli/open-database.ts'
 import { openRehearsalPlace } from '../../src/cli/rehearsal-place.ts'
+import { mirroredWorld } from '../../src/cli/rehearsal-world.ts'
 import { type Config, settings } from '../../src/config/schema.ts'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { testDatabase } from '../helpers/postgres.ts'
@@ -85,4 +87,20 @@ test('a named database is made empty of what a rehearsal left, and of nothing th
   )
   await after.end()
   expect(schemas.rows).toEqual([])
+})
+
+test('a rehearsal for which there is no embedded server says how to name a database, for DATABASE_URL is set already', async () => {
+  // A file where a folder would have to be stands for all that keeps the server from running here.
+  const folder = join(fileURLToPath(import.meta.url), 'nightferry')
+  const config = configNamed('nightferry')
+  const unusable = { ...config, database: { ...config.database, folder } }
+  const opened = openRehearsalPlace(cli, unusable, { cluster: null } as OpenDatabase, null)
+  await expect(opened).rejects.toMatchObject({
+    code: 'embedded_postgres_failed',
+    message: expect.stringMatching(/^A rehearsal .*--database.*REHEARSAL_DATABASE_URL.*cannot be used/),
+  })
+  await expect(mirroredWorld(cli, unusable)).rejects.toMatchObject({
+    code: 'file_not_accessible',
+    message: expect.stringMatching(/--world.*database\.folder/),
+  })
 })
