@@ -55,10 +55,16 @@ export type Prompter = {
   close(): void
 }
 
-type Terminal = { input: Readable; output: Writable; signal: AbortSignal }
+type Terminal = {
+  input: Readable
+  output: Writable
+  signal: AbortSignal
+  /** Ctrl-C: the terminal gives the key to the program that reads from it, and sends no signal. */
+  interrupt: () => void
+}
 
 /** Questions on a terminal, the answers read line by line. */
-export function createPrompter({ input, output, signal }: Terminal): Prompter {
+export function createPrompter({ input, output, signal, interrupt }: Terminal): Prompter {
   let hidden = false
   // The interface echoes what is typed: while a secret is asked for, nothing of that is passed on.
   const echo = new Writable({
@@ -68,6 +74,7 @@ export function createPrompter({ input, output, signal }: Terminal): Prompter {
     },
   })
   const lines: Interface = createInterface({ input, output: echo, terminal: true })
+  lines.on('SIGINT', interrupt)
   const ask = async (question: string) => {
     const answer = (await lines.question(`${question} `, { signal })).trim()
     return answer

@@ -121,7 +121,7 @@ export async function createProgram(
   verb(
     'rehearse',
     'run tonight against a mirror of the service, on a copy of the ledger, and say what would be refused',
-    'The service gets GET requests and searches for the mirror, and nothing of the night. The answers say which of them the specification states and which are assumed. docs/rehearse.md explains it. It ends with 3 if a row would be refused, not be sent, or be of unknown fate, with 1 if the night would fail.',
+    'The service gets GET requests and searches for the mirror, and nothing of the night. The answers say which of them the specification states and which are assumed. docs/rehearse.md explains it. It ends with 3 if a row would be refused, not be sent, or be of unknown fate, with 1 if the night would fail or stop.',
   )
     .option('--world <file>', 'use this world file (nightferry sandbox --mirror) instead of a mirror taken now')
     .option(

@@ -106,9 +106,9 @@ export async function shownByService(
 
 /**
  * The one that was asked for by id or name, the only one there is, or the one that a person picks; null if there is
- * none.
+ * none. An id wins over a name; the specification does not say that names are unique.
  * @param ask asks a person; null: there is nobody.
- * @throws {ChoiceNeeded} naming all of them.
+ * @throws {ChoiceNeeded} naming those that there are to choose from.
  */
 export async function chosenFor(
   what: string,
@@ -117,14 +117,31 @@ export async function chosenFor(
   choices: readonly Named[],
   ask: ((choices: readonly Named[]) => Promise<Named>) | null,
 ): Promise<Named | null> {
-  const names = choices.map(({ id, name }) => `${id} (${name})`).join(', ') || 'none'
-  if (wanted !== undefined) {
-    const found = choices.find(({ id, name }) => [id.toLowerCase(), name.toLowerCase()].includes(wanted.toLowerCase()))
-    if (found !== undefined) return found
-    throw new ChoiceNeeded(`${flag} ${wanted} is no ${what} of the key's profile; there are: ${names}`)
+  const found = wanted === undefined ? choices : calledSo(wanted.toLowerCase(), choices)
+  const [only] = found
+  if (only === undefined && wanted !== undefined) {
+    throw new ChoiceNeeded(`${flag} ${wanted} is no ${what} of the key's profile; there are: ${listed(choices)}`)
   }
-  const [only] = choices
-  if (only === undefined || choices.length === 1) return only ?? null
-  if (ask !== null) return await ask(choices)
-  throw new ChoiceNeeded(`the key's profile has several of these: choose one with ${flag}: ${names}`)
+  if (only === undefined || found.length === 1) return only ?? null
+  if (ask !== null) {
+    const { id } = await ask(toldApart(found))
+    return found.find((one) => one.id === id) ?? null
+  }
+  const how = wanted === undefined ? flag : `${flag} and its id`
+  throw new ChoiceNeeded(`the key's profile has several of these: choose one with ${how}: ${listed(found)}`)
+}
+
+function calledSo(wanted: string, choices: readonly Named[]): readonly Named[] {
+  const byId = choices.filter(({ id }) => id.toLowerCase() === wanted)
+  return byId.length > 0 ? byId : choices.filter(({ name }) => name.toLowerCase() === wanted)
+}
+
+function listed(choices: readonly Named[]): string {
+  return choices.map(({ id, name }) => `${id} (${name})`).join(', ') || 'none'
+}
+
+/** Those that share their name have their id beside it. */
+function toldApart(choices: readonly Named[]): Named[] {
+  const shared = (name: string) => choices.filter((one) => one.name === name).length > 1
+  return choices.map(({ id, name }) => ({ id, name: shared(name) ? `${name} (${id})` : name }))
 }

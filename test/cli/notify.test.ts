@@ -1,3 +1,5 @@
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Message } from '../../src/pipeline/notify/message.ts'
 import { httpServer } from '../exchange/fault-server.ts'
@@ -36,6 +38,35 @@ test('a test message arrives before the first night, and a receiver that refuses
   expect(closed).toMatchObject({ code: 1, stdout: 'Not sent: the receiver of notify.url answered 403.\n' })
   const none = await nightferry(folder.path, ['notify', '--test', '--config', demoConfig], world.environment())
   expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('NIGHTFERRY_NOTIFY_URL') })
+})
+
+test('a test message as JSON names each receiver, those that took it and those that did not', async () => {
+  const mail = new SMTPServer({
+    authOptional: true,
+    disableReverseLookup: true,
+    hideSTARTTLS: true,
+    onRcptTo: ({ address }, _, done) => (address.startsWith('gone') ? done(new Error('no such box')) : done()),
+    onData: (stream, _, done) => stream.resume().on('end', () => done()),
+  })
+  const { port } = (await new Promise<void>((resolve) => mail.listen(0, '127.0.0.1', resolve)).then(() =>
+    mail.server.address(),
+  )) as AddressInfo
+  const email = ['host=127.0.0.1', `port=${port}`, 'tls=none', 'from=nights@example.com']
+  const to = 'to=["ada@example.com","gone@example.com"]'
+  const set = [...email, to].flatMap((one) => ['--set', `notify.email.${one}`])
+  const sent = await call(['notify', '--test', '--json', ...set])
+  await new Promise<void>((resolve) => mail.close(resolve))
+  expect(sent.code, sent.stderr).toBe(1)
+  const refused = 'the server of notify.email refused gone@example.com: 550 no such box'
+  expect(JSON.parse(sent.stdout)).toEqual({
+    sent: false,
+    error: refused,
+    receivers: [
+      { name: 'notify.url', error: null },
+      { name: 'notify.email ada@example.com', error: null },
+      { name: 'notify.email gone@example.com', error: refused },
+    ],
+  })
 })
 
 test('a heartbeat is called by a test only where it is asked for, because it quiets the monitor', async () => {

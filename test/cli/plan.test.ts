@@ -145,6 +145,22 @@ test('the plan says so if there is nothing to send, and names what stays rejecte
   expect((await call('plan')).stdout).toMatch(/^Nothing would be sent\.$/m)
 })
 
+test('a plan that asks nobody goes on with a key that is new to the ledger, says so, and stops at another identifier', async () => {
+  expect((await plan('--cached')).remarks).toEqual([])
+  await world.pool.query(`update destination_key set fingerprint = 'x' || fingerprint`)
+  const { remarks } = await plan('--cached')
+  expect(remarks).toEqual([expect.stringMatching(/^The API key is new to this ledger/)])
+  expect((await call('plan', '--cached')).stdout).toContain('The API key is new to this ledger')
+  const other = await call(
+    'plan',
+    '--cached',
+    '--set',
+    'exchange.customIdentifierId=11111111-2222-4333-8444-555555555555',
+  )
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('destination_changed') })
+  await world.pool.query('update destination_key set fingerprint = substr(fingerprint, 2)')
+})
+
 test('a rejected row that a policy sends again is told from one whose request was refused as a whole', async () => {
   const retries = JSON.stringify([{ code: 'value_out_of_range', afterMs: 0, times: 1 }])
   const { waves } = await plan('--cached', '--set', `push.retries=${retries}`)

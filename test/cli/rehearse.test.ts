@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Rehearsal, renderRehearsal } from '../../src/cli/show/render-rehearsal.ts'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { dataPointsOf } from '../../src/sandbox/catalogue/frameworks.ts'
@@ -196,6 +197,30 @@ describe('a rehearsal of a night with ten planted mistakes', () => {
     expect(rehearsed.copy.bytes).toBeGreaterThan(0)
     expect(rehearsed.night.back.companies).toBeGreaterThan(0)
   })
+
+  test(
+    'a rehearsal of a night with ten planted mistakes says which of its lists are cut, in JSON and in words',
+    async () => {
+      await using empty = await testDatabase({ template: 'empty' })
+      const ended = await call(['rehearse', '--json', '--limit', '2'], { REHEARSAL_DATABASE_URL: empty.url })
+      const cut = JSON.parse(ended.stdout) as Rehearsal
+      const { night } = cut
+      expect(night).toMatchObject({ refusedMore: true, keptMore: true })
+      expect([night?.refused.length, night?.kept.length]).toEqual([2, 2])
+      expect(rehearsed.night).toMatchObject({ refusedMore: false, keptMore: false })
+      const [first] = night?.refused ?? []
+      if (night === null || first === undefined) throw new Error('nothing was refused')
+      const refused = [first, { ...first, ground: 'assumed' as const }]
+      const told = renderRehearsal({ ...cut, night: { ...night, refused } }, 2)
+      expect(told).toContain('as its specification states (at least 1)')
+      expect(told).toContain('Only the newest 2 of the rows that would be refused are named; --limit names more.')
+      expect(told).toContain('because it cannot be right (at least 2)')
+      const whole = renderRehearsal({ ...cut, night: { ...night, refused, refusedMore: false, keptMore: false } }, 2)
+      expect(whole).toContain('as its specification states (1)')
+      expect(whole).not.toContain('--limit')
+    },
+    patienceMs,
+  )
 
   test(
     'a rehearsal of a night with ten planted mistakes is agreed with by the real run, row by row, but for what the service keeps to itself',

@@ -310,6 +310,12 @@ it('the API makes one plan if several are asked for at once', async () => {
   expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409])
 })
 
+it('a plan is made with a key that is new to the ledger, whose profile only the run asks for', async () => {
+  await api.world.pool.query('delete from destination_key')
+  const { remarks } = await api.json<{ remarks: string[] }>('/v1/plan', posted({}))
+  expect(remarks).toEqual([expect.stringContaining('API key is new to this ledger')])
+})
+
 it('a plan that nobody waits for is given by its number once it is made, and the one before no longer', async () => {
   const { plan } = await api.json<{ plan: number }>('/v1/plan', posted({ wait: false }), 202)
   await vi.waitFor(

@@ -1,12 +1,13 @@
 import { PassThrough } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
 import { cursorIn, likeness, suggestStreams } from '../../src/init/suggest-streams.ts'
-import { chosenFor, saidTables } from '../../src/init/told-to-init.ts'
+import { chosenFor, type Named, saidTables } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
+import { patience } from '../helpers/patience.ts'
 
 const table = (name: string, columns: string, schema: string | null = null): PartnerTable => ({
   schema,
@@ -231,13 +232,33 @@ test('init chooses none of several without being asked for it by id or name', as
   await expect(chosenFor('group', '--group', undefined, two, null)).rejects.toThrow('choose one with --group')
 })
 
+test('a name that several groups have chooses none of them by itself: a person tells them by their ids', async () => {
+  const hotels = ['g1', 'g2'].map((id) => ({ id, name: 'Hotels' }))
+  const all = [...hotels, { id: 'g3', name: 'Hostels' }, { id: 'g4', name: 'g1' }]
+  await expect(chosenFor('group', '--group', 'hotels', all, null)).rejects.toThrow(
+    'several of these: choose one with --group and its id: g1 (Hotels), g2 (Hotels)',
+  )
+  expect(await chosenFor('group', '--group', 'G1', all, null)).toEqual(hotels[0])
+  const asked: string[][] = []
+  const second = async (choices: readonly Named[]) => {
+    asked.push(choices.map(({ name }) => name))
+    return choices[1] as Named
+  }
+  expect(await chosenFor('group', '--group', 'hotels', all, second)).toEqual(hotels[1])
+  expect(await chosenFor('group', '--group', undefined, all, second)).toEqual(hotels[1])
+  expect(asked).toEqual([
+    ['Hotels (g1)', 'Hotels (g2)'],
+    ['Hotels (g1)', 'Hotels (g2)', 'Hostels', 'g1'],
+  ])
+})
+
 test('a terminal asks, shows no secret that is typed, and asks again for a choice that there is not', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   let shown = ''
   output.on('data', (chunk: Buffer) => {
     shown += chunk.toString()
   })
-  const prompter = createPrompter({ input, output, signal: new AbortController().signal })
+  const prompter = createPrompter({ input, output, signal: new AbortController().signal, interrupt: () => {} })
   const asked = async (times: number) => {
     while (shown.split('(1 to 2)').length <= times) await new Promise((resolve) => output.once('data', resolve))
   }
@@ -253,4 +274,28 @@ test('a terminal asks, shows no secret that is typed, and asks again for a choic
   prompter.close()
   expect(shown).not.toContain('typed-secret')
   expect(shown).toContain('  2  South')
+})
+
+test('a terminal passes Ctrl-C on as a signal, between questions as in one', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  output.resume()
+  const interrupted = new AbortController()
+  let times = 0
+  const interrupt = () => {
+    times += 1
+    interrupted.abort()
+  }
+  const prompter = createPrompter({ input, output, signal: interrupted.signal, interrupt })
+  input.write('\x03')
+  await vi.waitFor(() => expect(times).toBe(1), patience)
+  await expect(prompter.ask('Address of the service:')).rejects.toMatchObject({ code: 'ABORT_ERR' })
+  prompter.close()
+
+  const again = new AbortController()
+  const inQuestion = createPrompter({ input, output, signal: again.signal, interrupt: () => again.abort() })
+  const question = inQuestion.askHidden('API key:')
+  input.write('\x03')
+  await expect(question).rejects.toMatchObject({ code: 'ABORT_ERR' })
+  expect(again.signal.aborted).toBe(true)
+  inQuestion.close()
 })

@@ -17,6 +17,7 @@ type PlannedRow = {
 type Made = {
   planned_at: string
   running: { run_id: number; step: string } | null
+  remarks: string[]
   streams: (Record<string, number> & { stream: string })[]
   held: GetTonightData['held']
   waves: { wave: number; requests: { kind: string; partition: string; rows: number }[] }[]
@@ -147,6 +148,11 @@ function Shown({ plan }: { plan: Made }) {
   return (
     <>
       <Panel title={`What a run would send, as of ${momentWords(plan.planned_at)}`}>
+        {plan.remarks.map((remark) => (
+          <p key={remark} class="notice">
+            {remark}
+          </p>
+        ))}
         <Facts
           of={[
             ['Rows', grouped(rows), `in ${counted(requests.length, 'request')}, ${counted(plan.waves.length, 'wave')}`],

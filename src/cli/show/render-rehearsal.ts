@@ -13,6 +13,8 @@ export type Rehearsal = {
   /** Null where the run failed. */
   night: RehearsedNight | null
   failure: { step: string; code: string; message: string } | null
+  /** Why the real run would send nothing, although the rehearsal went on. */
+  stop: { code: string; message: string } | null
   notes: string[]
 }
 
@@ -22,9 +24,14 @@ const accepted =
 
 /** A rehearsal as a person reads it in the evening. */
 export function renderRehearsal(rehearsal: Rehearsal, limit: number): string {
-  const { night, failure, notes, mirror, copy } = rehearsal
+  const { night, failure, stop, notes, mirror, copy } = rehearsal
   const parts = [
     head(mirror),
+    stop === null
+      ? ''
+      : readable(
+          `The real run would stop (${stop.code}), and send nothing:\n  ${stop.message}.\n  nightferry destination decides that; this rehearsal went on as if it were the same.`,
+        ),
     failure === null
       ? ''
       : readable(`The night would fail at the step ${failure.step} (${failure.code}):\n  ${failure.message}`),
@@ -59,13 +66,15 @@ function nightParts(night: RehearsedNight, limit: number): string[] {
         s.parked,
       ]),
     )}\n${accepted}`,
-    refusals('What the service would reject, as its specification states', ofGround(night, 'stated'), limit),
+    refusals('What the service would reject, as its specification states', ofGround(night, 'stated'), night),
     refusals(
       'What it would probably reject: the specification does not say so, and we assume it',
       ofGround(night, 'assumed'),
-      limit,
+      night,
     ),
-    kept(night.kept, limit),
+    night.refusedMore ? cutAt('would be refused', limit) : '',
+    kept(night),
+    night.keptMore ? cutAt('would not be sent', limit) : '',
     newlyParked(night.newlyParked),
     night.unseenInputs === 0
       ? ''
@@ -81,7 +90,7 @@ function ofGround({ refused }: RehearsedNight, ground: RefusedThere['ground']): 
   return refused.filter((row) => row.ground === ground)
 }
 
-function refusals(title: string, rows: readonly RefusedThere[], limit: number): string {
+function refusals(title: string, rows: readonly RefusedThere[], { refusedMore }: RehearsedNight): string {
   if (rows.length === 0) return ''
   const lines = table(
     ['hotel', 'stream', 'row', 'code', 'reason'],
@@ -91,20 +100,16 @@ function refusals(title: string, rows: readonly RefusedThere[], limit: number): 
     rows.map(({ code, why, unless }) => [code, unless === null ? why : `${why}. Unless ${unless}`]),
   )
   const whys = [...grounds].map(([code, why]) => `  ${code}: ${why}.`)
-  return [`${title} (${rows.length})`, lines, ...more(rows, limit), ...whys].join('\n')
+  return [`${title} (${howMany(rows, refusedMore)})`, lines, ...whys].join('\n')
 }
 
-function kept(rows: readonly KeptHere[], limit: number): string {
+function kept({ kept: rows, keptMore }: RehearsedNight): string {
   if (rows.length === 0) return ''
   const lines = table(
     ['hotel', 'stream', 'row', 'reason'],
     rows.map((row) => [...named(row), readable(row.reason ?? '')]),
   )
-  return [
-    `What Nightferry would not send, because it cannot be right (${rows.length})`,
-    lines,
-    ...more(rows, limit),
-  ].join('\n')
+  return `What Nightferry would not send, because it cannot be right (${howMany(rows, keptMore)})\n${lines}`
 }
 
 function newlyParked(rows: number): string {
@@ -113,8 +118,13 @@ function newlyParked(rows: number): string {
   return `Not sent: ${counted(rows, 'row')} would be parked that ${are} not parked now. With --keep, nightferry parked --rows shows in the copy what they wait for.`
 }
 
-function more(rows: readonly unknown[], limit: number): string[] {
-  return rows.length < limit ? [] : ['There may be more; --limit shows them.']
+/** Of a list that was cut, older rows of the same ground may have been cut off. */
+function howMany(rows: readonly unknown[], more: boolean): string {
+  return more ? `at least ${grouped(rows.length)}` : grouped(rows.length)
+}
+
+function cutAt(what: string, limit: number): string {
+  return `Only the newest ${grouped(limit)} of the rows that ${what} are named; --limit names more.`
 }
 
 function named({ partner_id, stream, content }: KeptHere): string[] {

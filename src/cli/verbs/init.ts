@@ -49,7 +49,8 @@ export async function init(cli: Cli, options: InitOptions): Promise<ExitCode> {
 }
 
 function terminalPrompter(cli: Cli): Prompter {
-  return createPrompter({ input: process.stdin, output: cli.stderr, signal: cli.signal })
+  const interrupt = () => void process.kill(process.pid, 'SIGINT')
+  return createPrompter({ input: process.stdin, output: cli.stderr, signal: cli.signal, interrupt })
 }
 
 function refuseExisting({ force }: InitOptions, ...files: (string | null)[]): void {

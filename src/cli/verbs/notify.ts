@@ -36,7 +36,7 @@ async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
     answers.push(...names.map((name) => ({ name, error: notTaken.get(name)?.error ?? null })))
   }
   const error = answers.find((one) => one.error !== null)?.error ?? null
-  if (options.json) printJson(cli.stdout, { sent: error === null, error })
+  if (options.json) printJson(cli.stdout, { sent: error === null, error, receivers: answers })
   else {
     const what = heartbeat ? 'call' : 'test message'
     const lines = answers.map(({ name, error: failed }) => {

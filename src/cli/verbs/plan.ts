@@ -83,7 +83,7 @@ function renderPlan(plan: Omit<RunPlan, 'rows'>, differences: readonly RowDiffer
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
 }
 
-function head({ planned_at, running, reference }: Omit<RunPlan, 'rows'>): string {
+function head({ planned_at, running, reference, remarks }: Omit<RunPlan, 'rows'>): string {
   const lines = [`What a run would do, as of ${moment(planned_at)} UTC. Nothing was sent, and nothing is kept of this.`]
   if (running !== null) {
     lines.push(`Run ${running.run_id} is under way at the step ${running.step}: what it holds is left to it.`)
@@ -92,7 +92,7 @@ function head({ planned_at, running, reference }: Omit<RunPlan, 'rows'>): string
   if (reference.source === 'fetched') lines.push('Reference data: fetched from the service just now.')
   else if (reference.source === 'none') lines.push(`Reference data: there are none${why}. Little can be judged.`)
   else lines.push(`Reference data: as a run fetched them, the oldest at ${moment(reference.fetched_at)} UTC${why}.`)
-  return lines.map(readable).join('\n')
+  return [...lines, ...remarks].map(readable).join('\n')
 }
 
 function read({ streams }: Omit<RunPlan, 'rows'>): string {

@@ -1,6 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdir, rm, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import { type Config, settings } from '../../config/schema.ts'
 import { createDatabase, createPool } from '../../db/database.ts'
@@ -9,7 +7,14 @@ import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
 import { copyInUse, newestCopy } from '../../db/own-server.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { needsGroup } from '../../pipeline/streams/our-streams.ts'
-import { bytesNeeded, copyLedger, type LedgerCopy, ledgerBytes, requireRoom } from '../../rehearsal/copy/copy-ledger.ts'
+import {
+  bytesNeeded,
+  copyLedger,
+  type LedgerCopy,
+  ledgerBytes,
+  refuseRunning,
+  requireRoom,
+} from '../../rehearsal/copy/copy-ledger.ts'
 import { pointAtMirror } from '../../rehearsal/copy/rehearsal-database.ts'
 import {
   needsPerson,
@@ -19,13 +24,13 @@ import {
   readNight,
 } from '../../rehearsal/result/rehearsed-night.ts'
 import { startSandbox } from '../../sandbox/start-sandbox.ts'
-import { openWorldFile, type WorldSource } from '../../world/world-file.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { mirrorWorld } from '../mirror-world.ts'
+import { judgeDestination } from '../destination-tonight.ts'
 import { openDatabase } from '../open-database.ts'
 import { openFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { openRehearsalPlace } from '../rehearsal-place.ts'
+import { mirroredWorld, namedWorld, type RehearsalWorld } from '../rehearsal-world.ts'
 import { grouped } from '../show/readable.ts'
 import { type Rehearsal, renderRehearsal } from '../show/render-rehearsal.ts'
 import { runToEnd } from './run.ts'
@@ -36,7 +41,7 @@ export type RehearseOptions = CommonOptions & { world?: string; database?: strin
 const pollMs = 250
 
 /** Where the night runs: a mirror that answers, with a key that was made for it. */
-type Mirror = { url: string; apiKey: string; source: WorldSource }
+type Mirror = { url: string; apiKey: string }
 
 /**
  * `nightferry rehearse`: tonight's night against a mirror of the service, on a copy of the ledger. The service gets
@@ -46,8 +51,10 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
   const config = quietConfig(readConfig(cli, options))
   const real = requireSettings(config, needsGroup(readContract(cli, config), config.streams))
   const named = databaseNamed(cli, options)
+  const given = options.world === undefined ? null : await namedWorld(cli, config, options.world)
   const own = await openDatabase(cli, config, { access: 'read' })
   try {
+    await refuseRunning(own.pool)
     const partnerUrl = await own.resolveUrl(real.partnerUrl)
     const size = await ledgerBytes(own.pool)
     const place = await openRehearsalPlace(cli, config, own, named)
@@ -57,9 +64,9 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
         `The copy of the ledger goes to ${place.name} and takes about ${mebibytes(size)} MiB there.`,
       )
       await requireRoom(place.folder, bytesNeeded(size, 0))
-      const { world, remove } = await worldFor(cli, config, options)
+      const world = given ?? (await mirroredWorld(cli, config))
       try {
-        await requireRoom(place.folder, bytesNeeded(size, (await stat(world)).size))
+        await requireRoom(place.folder, bytesNeeded(size, world.bytes))
         await migrateToLatest(place.url)
         const pool = createPool(place.url, {
           max: 2,
@@ -70,16 +77,20 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
         try {
           const restored = isOtherCopy(await copyInUse(own.db), await newestCopy(own.db))
           const copied = await copyLedger(own.pool, pool, cli.signal)
-          const source = await openWorldFile(world)
           const copy = createDatabase(pool)
           const past = await pastTasks(copy)
-          await using mirror = await startMirror(cli, config, place.url, source)
+          await using mirror = await startMirror(cli, config, place.url, world)
           const rehearsed = {
             ...rehearsalConfig(config, mirror, place.url),
             partner: { ...config.partner, url: partnerUrl },
           }
-          const mirrored = requireSettings(rehearsed, false)
-          const { moved, inFlight } = await pointAtMirror(copy, { required: real }, { required: mirrored })
+          const { moved, unaskedKey } = await judgeDestination(cli, config, {
+            required: real,
+            ledger: own.db,
+            copy,
+            service: options.world === undefined ? 'ask' : 'leave',
+          })
+          const inFlight = await pointAtMirror(copy, { required: requireSettings(rehearsed, false) })
           const requires = requirementsOf(config)
           const parkedBefore = await parkedRowIds(copy, requires)
           const outcome = await runNight(cli, rehearsed, async (report) =>
@@ -89,14 +100,15 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
               requires,
               parkedBefore,
               limit: options.limit,
-              knownFields: source.head.fieldTypes.map(({ id }) => id),
+              knownFields: world.source.head.fieldTypes.map(({ id }) => id),
             }),
           )
           return tell(cli, options, {
-            mirror: source.head.mirrored,
+            mirror: world.source.head.mirrored,
             copy: { ...copied, database: options.keep === true ? place.name : null },
+            stop: moved === null ? null : { code: 'destination_changed', message: moved },
             notes: notesOf({
-              moved,
+              unaskedKey,
               inFlight,
               past,
               restored,
@@ -108,7 +120,7 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
           await pool.end()
         }
       } finally {
-        await remove()
+        await world.remove()
       }
     } finally {
       await place.leave(options.keep === true)
@@ -127,35 +139,12 @@ function databaseNamed(cli: Cli, { database }: RehearseOptions): string | null {
   return database ?? cli.environment.REHEARSAL_DATABASE_URL ?? null
 }
 
-/** The world file that was named, or a mirror that is taken now and removed in the end. */
-async function worldFor(
-  cli: Cli,
-  config: Config,
-  { world }: RehearseOptions,
-): Promise<{ world: string; remove: () => Promise<void> }> {
-  if (world !== undefined) return { world: resolve(cli.workingFolder, world), remove: async () => {} }
-  const folder = resolve(cli.workingFolder, config.database.folder)
-  await mkdir(folder, { recursive: true })
-  const file = resolve(folder, `rehearsal-${randomUUID()}.world`)
-  printLine(cli.stderr, 'Mirroring the service: GET requests and searches only …')
-  const { companies } = await mirrorWorld(cli, config, file)
-  printLine(cli.stderr, `The mirror has ${grouped(companies)} companies.`)
-  return { world: file, remove: () => rm(file, { force: true }) }
-}
-
 async function startMirror(
   cli: Cli,
   config: Config,
   databaseUrl: string,
-  source: WorldSource,
+  { source, profileId }: RehearsalWorld,
 ): Promise<Mirror & AsyncDisposable> {
-  const identifier = config.exchange.customIdentifierId?.toLowerCase()
-  const owner = source.head.customProperties.find(({ id }) => id === identifier)
-  if (owner === undefined) {
-    throw new UsageError(
-      `The world has no custom property ${identifier} (exchange.customIdentifierId). Take a mirror of the configured service, or set the identifier of this world.`,
-    )
-  }
   const apiKey = randomBytes(24).toString('base64url')
   const service = await startSandbox({
     databaseUrl,
@@ -165,11 +154,11 @@ async function startMirror(
     seed: 1,
     companies: 0,
     port: 0,
-    apiKeys: [{ id: randomUUID(), key: apiKey, profileId: owner.profileId }],
+    apiKeys: [{ id: randomUUID(), key: apiKey, profileId }],
     durations: { pendingMs: 0, scheduledMs: 0, jitter: 0 },
     signal: cli.signal,
   })
-  return { url: service.url, apiKey, source, [Symbol.asyncDispose]: () => service.close() }
+  return { url: service.url, apiKey, [Symbol.asyncDispose]: () => service.close() }
 }
 
 /** The configuration of the night with the mirror in the service's place; nobody is told, and nothing listens. */
@@ -207,13 +196,13 @@ function isOtherCopy(here: string | null, newest: { copy: string } | null): bool
 
 /** What a reader has to know of this rehearsal beside its answers. */
 function notesOf({
-  moved,
+  unaskedKey,
   inFlight,
   past,
   kinds,
   restored,
 }: {
-  moved: string | null
+  unaskedKey: boolean
   inFlight: number
   past: readonly PastTask[]
   kinds: readonly string[]
@@ -225,11 +214,11 @@ function notesOf({
           "Nightferry's database is another copy than that of the last run, which the real run will say: nightferry doctor explains it.",
         ]
       : []),
-    ...(moved === null
-      ? []
-      : [
-          `The real run would stop (destination_changed): ${moved}. nightferry destination decides that; this rehearsal went on.`,
-        ]),
+    ...(unaskedKey
+      ? [
+          'The API key is new to this ledger, and the service was not asked whose it is. The real run asks, and stops if it is that of another profile (destination_changed).',
+        ]
+      : []),
     ...(inFlight === 0
       ? []
       : [
@@ -251,8 +240,8 @@ function tell(
 ): ExitCode {
   if (options.json) printJson(cli.stdout, rehearsal)
   else cli.stdout.write(renderRehearsal(rehearsal, options.limit))
-  const { night } = rehearsal
-  if (night === null || night.verdict === 'failed') return exitCodes.failed
+  const { night, stop } = rehearsal
+  if (night === null || stop !== null || night.verdict === 'failed') return exitCodes.failed
   return needsPerson(night) ? exitCodes.partial : exitCodes.well
 }
 

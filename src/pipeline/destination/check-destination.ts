@@ -20,7 +20,9 @@ import {
 } from './find-destination.ts'
 
 /** What the check needs: no queue, so that a plan and a verb can ask as well. */
-export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange' | 'logger'>
+export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange'> & {
+  logger: Pick<Deps['logger'], 'info' | 'warn'>
+}
 
 /** Where the configuration points to. */
 type ConfiguredDestination = { origin: string; path: string; customIdentifierId: string; fingerprint: string }
@@ -49,11 +51,17 @@ export function configuredDestination({ required }: Pick<Deps, 'required'>): Con
  *
  * Another key of the same profile is noted and changes nothing (Authentication 3 and 4).
  *
+ * @param service `leave`: the service is not asked, so that whose a new key is stays open.
+ * @returns whether that stayed open; a run asks, and goes on or stops.
  * @throws {StopRun} `destination_changed`, with what changed, what would follow, and the verb that decides.
  */
-export async function checkDestination(deps: DestinationDeps, service: 'ask' | 'leave' = 'ask'): Promise<void> {
+export async function checkDestination(
+  deps: DestinationDeps,
+  service: 'ask' | 'leave' = 'ask',
+): Promise<{ unaskedKey: boolean }> {
   const change = await destinationChange(deps, service)
-  if (change === null) return
+  if (change === null) return { unaskedKey: false }
+  if (isUnaskedKey(change)) return { unaskedKey: true }
   throw new StopRun('destination_changed', changeWords(change, await stakeInUse(deps.db)))
 }
 
@@ -103,6 +111,11 @@ export async function destinationChange(
   return { inUse, configured, changed, profile }
 }
 
+/** Whether all that differs is a key of which nobody was asked whose it is: a run asks, and goes on if it may. Pure. */
+export function isUnaskedKey({ changed, profile }: DestinationChange): boolean {
+  return profile === null && changed.every((one) => one === 'profile')
+}
+
 /** Whose the configured key is, as far as what it shows tells. */
 export async function profileOf(
   { db, exchange }: Pick<DestinationDeps, 'db' | 'exchange'>,
@@ -133,8 +146,8 @@ async function bind(
   })
 }
 
-/** What changed, how sure that is, what would follow, and the verbs that decide. Pure. */
-export function changeWords({ inUse, configured, changed, profile }: DestinationChange, stake: Stake): string {
+/** What changed, and how sure that is. Pure. */
+export function whatChanged({ inUse, configured, changed, profile }: DestinationChange): string {
   const parts = [
     ...(changed.includes('address')
       ? [`the service's address was ${addressOf(inUse)} and is ${addressOf(configured)}`]
@@ -144,10 +157,16 @@ export function changeWords({ inUse, configured, changed, profile }: Destination
       : []),
     ...(profile === null ? (changed.includes('profile') ? ['the API key is another'] : []) : [profileWords(profile)]),
   ]
+  return parts.join('; ')
+}
+
+/** What changed, how sure that is, what would follow, and the verbs that decide. Pure. */
+export function changeWords(change: DestinationChange, stake: Stake): string {
+  const { inUse } = change
   const held = `${stake.accepted} rows accepted, ${stake.mapped} mappings and ${stake.companies} companies pulled`
   const inFlight = stake.in_flight > 0 ? `; ${stake.in_flight} rows are in flight there` : ''
   return (
-    `The destination is not the one that this ledger was sent to (${inUse.name}): ${parts.join('; ')}. Nothing was sent. ` +
+    `The destination is not the one that this ledger was sent to (${inUse.name}): ${whatChanged(change)}. Nothing was sent. ` +
     `The ledger says of ${inUse.name}: ${held}${inFlight}. ` +
     'If it is the same service and profile under a new name: nightferry destination same. All of that stays true, and nothing is sent again. ' +
     'If it is another: nightferry destination other. That begins with its own acceptances, mappings and pulled tables, and sends it every row; ' +

@@ -46,6 +46,8 @@ export type RunPlan = {
   /** A run that is under way: what it holds is left to it. */
   running: Pick<Run, 'run_id' | 'step'> | null
   reference: PlannedReference
+  /** What else a reader has to know of it, as sentences. */
+  remarks: string[]
   streams: StreamRead[]
   /** What the guard would stop the run over: it would send nothing. Empty where it would not. */
   held: HeldStream[]
@@ -59,6 +61,9 @@ export type RunPlan = {
   bodies: PlannedBody[]
 }
 
+const newKey =
+  'The API key is new to this ledger, and the service was not asked whose it is. A run asks, and sends this only if the key acts as the same profile.'
+
 /** Nobody looks at what is only planned. */
 const noLooks: Looks = { atRun: async () => {}, atSubmissions: async () => {}, atPages: async () => {} }
 
@@ -70,7 +75,7 @@ const noLooks: Looks = { atRun: async () => {}, atSubmissions: async () => {}, a
 export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): Promise<RunPlan> {
   return await withShadow(deps.pool, async (shadow) => {
     const shadowed: Deps = { ...deps, ...shadow, looks: noLooks }
-    await checkDestination(shadowed, options.cached ? 'leave' : 'ask')
+    const { unaskedKey } = await checkDestination(shadowed, options.cached ? 'leave' : 'ask')
     const running = (await runInTheWay(shadow.db, options.job)) ?? null
     const run = await beginRun(shadowed, options.job, running)
     const reference = await planReference(shadowed, options.cached)
@@ -90,6 +95,7 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
       planned_at: deps.now(),
       running: running === null ? null : { run_id: running.run_id, step: running.step },
       reference,
+      remarks: unaskedKey ? [newKey] : [],
       streams,
       held,
       ...sent,

@@ -55,7 +55,11 @@ function sumOf(tables: readonly LedgerTable[]): number {
   return tables.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-async function refuseRunning(source: pg.PoolClient): Promise<void> {
+/**
+ * Asked before a mirror is taken, which would send searches beside the run's, and again of what is copied.
+ * @throws {RehearsalRefused} `run_under_way`.
+ */
+export async function refuseRunning(source: pg.Pool | pg.PoolClient): Promise<void> {
   const { rows } = await source.query<{ run_id: string; job: string }>(
     `select run_id, job from run where state = 'running' order by run_id limit 1`,
   )

@@ -3,45 +3,42 @@ import pg from 'pg'
 import type { Database } from '../../db/database.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
-import {
-  addKey,
-  addressOf,
-  bindDestination,
-  destinationInUse,
-  mayBeAt,
-} from '../../pipeline/destination/find-destination.ts'
+import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
 import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
 /** What says that a database was made for rehearsals, and may be dropped for the next. */
 const mark = 'made by nightferry rehearse, and dropped by the next one'
 
+/** What says the same within a database that was named: it is made first, and dropped with the others. */
+const markSchema = 'nightferry_rehearsal'
+
 /** Everything that a rehearsal makes in a database. */
-const schemas = ['nightferry', 'nightferry_queue', 'sandbox']
+const schemas = ['nightferry', 'nightferry_queue', 'sandbox', markSchema]
+
+const dropAll = `drop schema if exists ${schemas.join(', ')} cascade`
 
 /**
  * Makes sure that a database of a server of ours may be dropped: it is not there, or a rehearsal left it.
- * @param adminUrl another database of the same server.
+ * @param client of another database of the same server.
  * @throws {RehearsalRefused} `rehearsal_under_way` or `rehearsal_database_in_use`.
  */
-export async function requireLeftOver(adminUrl: string, name: string): Promise<void> {
-  await withClient(adminUrl, async (client) => {
-    const { rows } = await client.query<{ said: string | null; users: number }>(
-      `select shobj_description(oid, 'pg_database') as said,
-              (select count(*)::int from pg_stat_activity where datname = $1) as users
-       from pg_database where datname = $1`,
-      [name],
-    )
-    const [found] = rows
-    if (found === undefined) return
-    if (found.said !== mark) {
-      const message = `The database ${name} is there and was not made by a rehearsal. Name another database with --database.`
-      throw new RehearsalRefused('rehearsal_database_in_use', message)
-    }
-    if (found.users > 0) {
-      const message = `Somebody is connected to ${name}: another rehearsal is under way, or somebody looks at what the last one kept. Try again when they have left.`
-      throw new RehearsalRefused('rehearsal_under_way', message)
-    }
-  })
+export async function requireLeftOver(client: pg.Client, name: string): Promise<void> {
+  const { rows } = await client.query<{ said: string | null; users: number }>(
+    `select shobj_description(oid, 'pg_database') as said,
+            (select count(*)::int from pg_stat_activity where datname = $1 and usesysid is not null) as users
+     from pg_database where datname = $1`,
+    [name],
+  )
+  const [found] = rows
+  if (found === undefined) return
+  if (found.said !== mark) {
+    const message = `The database ${name} is there and was not made by a rehearsal. Name another database with --database.`
+    throw new RehearsalRefused('rehearsal_database_in_use', message)
+  }
+  if (found.users > 0) {
+    const message = `Somebody is connected to ${name}, and looks at what the last rehearsal kept. Try again when they have left.`
+    throw new RehearsalRefused('rehearsal_under_way', message)
+  }
 }
 
 /** Says of a database that it was made for a rehearsal. */
@@ -51,23 +48,41 @@ export async function markDatabase(url: string, name: string): Promise<void> {
   })
 }
 
-/** @throws {RehearsalRefused} when a database that was named for a rehearsal holds what one would make. */
-export async function requireEmpty(url: string): Promise<void> {
-  await withClient(url, async (client) => {
-    const { rows } = await client.query<{ name: string }>(
-      'select nspname::text as name from pg_namespace where nspname = any($1) order by 1',
-      [schemas],
-    )
-    if (rows.length === 0) return
-    const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already. Name an empty database: what a rehearsal makes there is dropped in the end.`
+/**
+ * Makes a database that was named ready for a rehearsal, and marks it as such: what an earlier one left there goes.
+ * @param client of that database.
+ * @throws {RehearsalRefused} `rehearsal_database_in_use` when it holds what a rehearsal would make and none has made;
+ * `rehearsal_under_way` when somebody else is connected, who looks at what is left or has put it to use.
+ */
+export async function takeEmpty(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; said: string | null; users: number }>(
+    `select nspname::text as name, obj_description(oid, 'pg_namespace') as said,
+            (select count(*)::int from pg_stat_activity
+             where datname = current_database() and usesysid is not null and pid <> pg_backend_pid()) as users
+     from pg_namespace where nspname = any($1) order by 1`,
+    [schemas],
+  )
+  const [found] = rows
+  if (found !== undefined && !rows.some(({ name, said }) => name === markSchema && said === mark)) {
+    const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already, which no rehearsal has marked as its own. Name an empty database: what a rehearsal makes there is dropped in the end.`
     throw new RehearsalRefused('rehearsal_database_in_use', message)
-  })
+  }
+  if (found !== undefined && found.users > 0) {
+    const message = `The database for the rehearsal has what an earlier one left, and somebody is connected to it. Try again when they have left.`
+    throw new RehearsalRefused('rehearsal_under_way', message)
+  }
+  await client.query(`
+    begin;
+    ${dropAll};
+    create schema ${markSchema};
+    comment on schema ${markSchema} is ${client.escapeLiteral(mark)};
+    commit`)
 }
 
 /** Drops what a rehearsal made in a database that was empty before. */
 export async function emptyAgain(url: string): Promise<void> {
   await withClient(url, async (client) => {
-    await client.query(`drop schema if exists ${schemas.join(', ')} cascade`)
+    await client.query(dropAll)
   })
 }
 
@@ -92,32 +107,14 @@ export class RehearsalRefused extends Error {
   }
 }
 
-type Pointed = {
-  /** Why the real run would stop over its destination, for a person; null: the ledger gives no reason. */
-  moved: string | null
-  /** Requests of earlier nights that had not ended. */
-  inFlight: number
-}
-
 /**
  * Tells a copy of the ledger that the mirror is the service that its rows were accepted by, and that requests are given
  * up which have not ended. Only ever called with the copy.
- * @param real where the configuration points to.
  * @param mirror where the mirror answers, with the key that was made for it.
+ * @returns how many requests of earlier nights had not ended.
  */
-export async function pointAtMirror(
-  copy: Database,
-  real: Pick<Deps, 'required'>,
-  mirror: Pick<Deps, 'required'>,
-): Promise<Pointed> {
+export async function pointAtMirror(copy: Database, mirror: Pick<Deps, 'required'>): Promise<number> {
   const inUse = await destinationInUse(copy)
-  const wanted = configuredDestination(real)
-  const changed = [
-    ...(mayBeAt(inUse, wanted) ? [] : [`its address was ${addressOf(inUse)}`]),
-    ...(inUse.custom_identifier_id !== null && inUse.custom_identifier_id !== wanted.customIdentifierId
-      ? [`its identifier was ${inUse.custom_identifier_id}`]
-      : []),
-  ]
   const configured = configuredDestination(mirror)
   await copy.transaction().execute(async (trx) => {
     await bindDestination(trx, inUse.destination_id, configured)
@@ -135,5 +132,5 @@ export async function pointAtMirror(
       delete from held_property using given_up where held_property.submission_id = given_up.submission_id
     )
     select count(*) as open from given_up`.execute(copy)
-  return { moved: changed.length === 0 ? null : changed.join('; '), inFlight: rows[0]?.open ?? 0 }
+  return rows[0]?.open ?? 0
 }

@@ -20,7 +20,10 @@ export type RehearsedNight = {
     'stream' | 'sent' | 'confirmed' | 'inferred' | 'rejected' | 'unknown' | 'awaited' | 'invalid' | 'parked' | 'behind'
   >[]
   refused: RefusedThere[]
+  /** There are older ones than those that are named. */
+  refusedMore: boolean
   kept: KeptHere[]
+  keptMore: boolean
   /** Rows that are parked after it and were not before. */
   newlyParked: number
   /** Inputs that were taken although the mirror has not seen their field type: the service may not know it. */
@@ -94,8 +97,9 @@ export async function readNight(
   },
 ): Promise<RehearsedNight> {
   const own = new Set(report.submissions.map(({ submission_id }) => submission_id))
-  const rejected = await rowsInState(copy, 'rejected', requires, [], {}, limit)
-  const invalid = await rowsInState(copy, 'invalid', requires, [], {}, limit)
+  const isOwn = ({ submission_id }: ListedRow) => submission_id !== null && own.has(submission_id)
+  const refused = (await rowsInState(copy, 'rejected', requires, [], {}, limit + 1)).filter(isOwn)
+  const invalid = await rowsInState(copy, 'invalid', requires, [], {}, limit + 1)
   const parked = await parkedRowIds(copy, requires)
   const waves = wavesOf(await waveSubmissions(copy, report.run_id))
   const requests = waves.map(({ submissions }) =>
@@ -119,10 +123,10 @@ export async function readNight(
       const { stream, sent, confirmed, inferred, rejected, unknown, awaited, invalid, parked, behind } = one
       return { stream, sent, confirmed, inferred, rejected, unknown, awaited, invalid, parked, behind }
     }),
-    refused: rejected
-      .filter(({ submission_id }) => submission_id !== null && own.has(submission_id))
-      .map((row) => ({ ...named(row), code: row.code, ...groundOf(row.code) })),
-    kept: invalid.map(named),
+    refused: refused.slice(0, limit).map((row) => ({ ...named(row), code: row.code, ...groundOf(row.code) })),
+    refusedMore: refused.length > limit,
+    kept: invalid.slice(0, limit).map(named),
+    keptMore: invalid.length > limit,
     newlyParked: [...parked].filter((row) => !parkedBefore.has(row)).length,
     unseenInputs: await unseenInputs(copy, report.run_id, knownFields),
     requests: report.submissions.map(({ kind, partition, rows, state, refusal_reason, task_status }) => {

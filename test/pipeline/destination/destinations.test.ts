@@ -159,13 +159,15 @@ describe('the destination that is configured', () => {
     expect(server.seen).toHaveLength(asked)
   })
 
-  it('a destination counts as another with a new key where the service is not to be asked', async () => {
+  it('a destination stays open with a new key where the service is not to be asked, and is another if more changed', async () => {
     await using server = await showing({ owned: [ids.property] })
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
-    await expect(checkDestination(configured(deps, { apiKey: 'another key' }), 'leave')).rejects.toThrow(
-      'the API key is another',
-    )
+    const newKey = configured(deps, { apiKey: 'another key' })
+    expect(await checkDestination(newKey, 'leave')).toEqual({ unaskedKey: true })
+    await expect(
+      checkDestination(configured(newKey, { customIdentifierId: ids.brand }), 'leave'),
+    ).rejects.toMatchObject({ code: 'destination_changed' })
     expect(server.seen).toEqual([])
   })
 })
