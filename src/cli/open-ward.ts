@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { requireSchema } from '../db/schema-standing.ts'
 import { patienceMs } from '../doctor/examine.ts'
@@ -95,7 +94,8 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 /** The embedded server, joined or started, if there are data in its folder: none are made for a question. */
 async function embeddedCluster(cli: Cli, config: Config, made: AsyncDisposableStack): Promise<Cluster> {
   const folder = resolve(cli.workingFolder, config.database.folder, 'postgres')
-  if (!existsSync(join(folder, 'data')) && !existsSync(join(folder, 'location.txt'))) {
+  const { wasMade } = await import('../embedded/initialise-data.ts')
+  if (!wasMade(folder)) {
     throw new NotMadeYet(`There is no embedded server in ${folder} yet`)
   }
   const cluster = await (await import('./open-embedded.ts')).openEmbedded(cli, config)

@@ -4,7 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { type Binaries, platformPackage, runnableBinaries, sharedPlaces } from './binaries.ts'
 import { enterMember, leaveMember, withFolderLock } from './folder-lock.ts'
-import { dataHome, initialiseData, locationOf, readPassword, serverAccount, superuser } from './initialise-data.ts'
+import {
+  dataHome,
+  initialiseData,
+  locationOf,
+  readPassword,
+  refuseGoneData,
+  serverAccount,
+  superuser,
+} from './initialise-data.ts'
 import { type Account, EmbeddedPostgresError, indent, logTail } from './run-program.ts'
 import { runningPostmaster, type ServerSettings, startServer, stopPostmaster } from './start-server.ts'
 
@@ -67,7 +75,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 }
 
 async function openLocked(folder: string, options: ClusterOptions): Promise<Cluster> {
-  const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
+  const before = (await locationOf(folder)) ?? folder
+  await refuseGoneData(before)
+  const account = await serverAccount(join(before, 'data'), options.onNotice)
   const copyTo = account === undefined ? [folder] : sharedPlaces
   const packageFolder = options.packageFolder ?? platformPackage()
   const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
@@ -146,11 +156,7 @@ async function ensureRunning(
 ): Promise<boolean> {
   const data = join(home, 'data')
   if (isReleased() || (await runningPostmaster(data)) !== undefined) return false
-  if (!(await stat(data).catch(() => undefined))) {
-    throw new EmbeddedPostgresError(
-      `PostgreSQL has ended, and its data, ${data}, are gone. Put them back, or start again with an empty database.`,
-    )
-  }
+  await refuseGoneData(home)
   return withFolderLock(folder, async () => {
     if (isReleased()) return false
     const server = await startServer(home, binaries, account, settings).catch((error: Error) => {
