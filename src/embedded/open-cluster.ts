@@ -117,7 +117,7 @@ async function refuseStrangersFolder(folder: string): Promise<void> {
   if (uid === 0 && (mode & 0o002) === 0 && ((mode & 0o020) === 0 || gid === 0)) return
   const whose = uid === 0 ? 'may be written by others than root' : `belongs to user ${uid}`
   throw new EmbeddedPostgresError(
-    `${folder} ${whose}, and root must not trust it. Run as that user, close the folder (chmod go-w), choose another database.folder, or set DATABASE_URL.`,
+    `${folder} ${whose}, and root must not trust it. Run as that user, or close the folder (chmod go-w). Another database.folder or DATABASE_URL begins an empty ledger.`,
   )
 }
 

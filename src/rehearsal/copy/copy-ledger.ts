@@ -188,6 +188,6 @@ export async function requireRoom(folder: string | null, needed: number): Promis
   const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024).toLocaleString('en')} MiB`
   throw new RehearsalRefused(
     'rehearsal_no_room',
-    `A rehearsal needs ${mebibytes(needed)} for the copy of the ledger and the mirror, and ${folder} has ${mebibytes(free)} free. Make room, set database.folder to another disk, or name a database elsewhere with --database.`,
+    `A rehearsal needs ${mebibytes(needed)} for the copy of the ledger and the mirror, and ${folder} has ${mebibytes(free)} free. Make room there, or name a database elsewhere with --database.`,
   )
 }
