@@ -30,8 +30,8 @@ type ClusterOptions = {
 }
 
 export type Cluster = {
-  /** Where the cluster is kept, without symbolic links. */
-  folder: string
+  /** Where the data are, a link perhaps: in the folder that was named, or where root placed them. */
+  data: string
   /** Whether this call started the server, rather than joined one that ran. */
   startedHere: boolean
   /** The connection string of a database, password included. */
@@ -137,7 +137,7 @@ function clusterOf(opened: Opened): Cluster {
   const { folder, home, binaries, account, entry, url, startedHere } = opened
   let released: Promise<void> | undefined
   return {
-    folder,
+    data: join(home, 'data'),
     startedHere,
     url,
     ensureDatabase: (name) => createDatabaseIfMissing(url('postgres'), name),
@@ -251,7 +251,7 @@ export function keepRunning(cluster: Cluster, onRestart: () => void, intervalMs:
     restarts.push(now)
     if (restarts.filter((at) => now - at < withinMs).length < restartsAtMost) return
     throw new EmbeddedPostgresError(
-      `PostgreSQL on ${cluster.folder} has ended ${restartsAtMost} times in ${withinMs / 60_000} minutes. See why in server.log there: often it is the system that ends it, for want of memory.`,
+      `PostgreSQL on ${cluster.data} has ended ${restartsAtMost} times in ${withinMs / 60_000} minutes. See why in server.log beside the data: often it is the system that ends it, for want of memory.`,
     )
   }
   const keep = async () => {

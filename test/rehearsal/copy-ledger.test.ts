@@ -78,6 +78,7 @@ describe('the room for a copy', () => {
     })
     // Where the ledger is in the embedded server, that setting would begin an empty one.
     await expect(requireRoom(tmpdir(), 2 ** 60)).rejects.not.toThrow('database.folder')
+    await expect(requireRoom(tmpdir(), 2 ** 60, 'world')).rejects.toThrow(/for the file of the mirror, .* --world\.$/)
     expect(await requireRoom(tmpdir(), 1)).toBeGreaterThan(0)
   })
 

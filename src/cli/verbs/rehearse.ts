@@ -136,6 +136,8 @@ async function worldFor(
   if (world !== undefined) return { world: resolve(cli.workingFolder, world), remove: async () => {} }
   const folder = resolve(cli.workingFolder, config.database.folder)
   await mkdir(folder, { recursive: true })
+  // How large the file will be shows when it is there, and the copy may be on another disk.
+  await requireRoom(folder, bytesNeeded(0, 0), 'world')
   const file = resolve(folder, `rehearsal-${randomUUID()}.world`)
   printLine(cli.stderr, 'Mirroring the service: GET requests and searches only …')
   const { companies } = await mirrorWorld(cli, config, file)
