@@ -55,7 +55,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
         ferry.database.url,
         ownVersion(),
         (text) => conceal(ferry.secrets)(text),
-        consoleAsks(cli, options, deps.config),
+        await consoleAsks(cli, options, deps.config),
       )
       started.push({ stop: () => http.close() })
       logger.info({ url: http.url }, 'http_started')
