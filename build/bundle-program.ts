@@ -23,7 +23,15 @@ const bundle = await rolldown({
   resolve: { modules: [join(root, 'node_modules')] },
   external: (id) => !/^[./]/.test(id) && !packages.some((name) => id === name || id.startsWith(`${name}/`)),
 })
-await bundle.write({ dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: `${pieces}/[name].js` })
+await bundle.write({
+  dir: folder,
+  format: 'esm',
+  entryFileNames: '[name].js',
+  // A piece names what it takes of another by letters that the next version gives to something else. So a piece of that
+  // version has another name: a process under which it is installed finds none of it, instead of a wrong one.
+  chunkFileNames: `${pieces}/[name]-[hash].js`,
+  hashCharacters: 'hex',
+})
 await bundle.close()
 for (const name of compiled) if (name !== 'main.js') await rm(join(folder, name), { recursive: true, force: true })
 // Anyone who gives a copy away gives its licence with it.

@@ -2,10 +2,13 @@
 const needed = [
   ...['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json'],
   ...['config/contract.yaml', 'config/demo.yaml', 'config/nightferry.yaml', 'config/nightferry.schema.json'],
-  ...['dist/main.js', 'dist/program/start.js', 'dist/program/zod-LICENSE', 'docs/README.md'],
+  ...['dist/main.js', 'dist/program/zod-LICENSE', 'docs/README.md'],
   'console/dist/index.html',
   'packaging/systemd/nightferry.service',
 ]
+
+/** The piece that `dist/main.js` loads, whose name also has a hash. */
+const firstPiece = /^dist\/program\/start-[0-9a-f]+\.js$/
 
 const allowed = [
   /^(LICENSE|README\.md|CHANGELOG\.md|SECURITY\.md|package\.json)$/,
@@ -21,6 +24,7 @@ const allowed = [
 export function packedFaults(paths: readonly string[]): string[] {
   return [
     ...needed.filter((path) => !paths.includes(path)).map((path) => `${path} is missing`),
+    ...(paths.some((path) => firstPiece.test(path)) ? [] : ['dist/program/start-….js is missing']),
     ...paths
       .filter((path) => !allowed.some((pattern) => pattern.test(path)))
       .map((path) => `${path} has no place there`),

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { type Cluster, openCluster } from '../embedded/open-cluster.ts'
 import { EmbeddedPostgresError } from '../embedded/run-program.ts'
@@ -24,12 +24,15 @@ export async function openEmbedded(cli: Cli, { database }: Config): Promise<Clus
 
 const unusable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOSPC', 'EDQUOT'])
 
-/** What the system refused while the folder was made or written, with the setting that chooses another. */
+/**
+ * What the system refused while the folder was made or written. Another folder is the way out for who begins; for a
+ * ledger that is there, it has to be moved before the setting names it. Whether one is there cannot always be seen.
+ */
 function folderTrouble(folder: string, error: unknown): unknown {
   const { code, message } = error as { code?: unknown; message?: string }
   if (typeof code !== 'string' || !unusable.has(code)) return error
   return new EmbeddedPostgresError(
-    `The folder of the embedded PostgreSQL, ${folder}, cannot be used: ${message}. Give the user who runs Nightferry the right to write there, and the disk room; or set database.folder to another folder, or DATABASE_URL to a server of your own.`,
+    `The folder of the embedded PostgreSQL, ${folder}, cannot be used: ${message}. Give the user who runs Nightferry the right to write there, and room on the disk. Another database.folder or DATABASE_URL begins an empty ledger: to keep one that is there, stop every process of Nightferry, move ${dirname(folder)}, whole, and then set database.folder.`,
     { cause: error },
   )
 }

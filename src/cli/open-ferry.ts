@@ -9,6 +9,7 @@ import { makeRoomForRows } from '../heap.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { jobsOf } from '../jobs/known-jobs.ts'
 import { startClockWatch } from '../jobs/watches.ts'
+import { loadDialect } from '../partner/partner-snapshot.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, keyFingerprint, type SharedGate } from '../pipeline/gate/shared-gate.ts'
@@ -59,6 +60,7 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
     await telemetry?.close()
   }
   try {
+    await loadDialect({ url: ferry.deps.required.partnerUrl })
     if (by !== 'rehearsal') telemetry = await openTelemetry(cli, ferry.logger, ferry.secrets)
     const runEnded = async (runId: number) => await telemetry?.runEnded(ferry.deps.db, runId)
     const warning = await checkConnections(ferry.deps.db, config)

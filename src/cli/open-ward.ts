@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { requireSchema } from '../db/schema-standing.ts'
 import { patienceMs } from '../doctor/examine.ts'
@@ -78,10 +77,22 @@ export function openWard(cli: Cli, options: CommonOptions): Ward & AsyncDisposab
   }
 }
 
+/** What not every examination needs, and takes a while to load. */
+const loaders = {
+  http: () => import('../http/start-http.ts'),
+  data: () => import('../embedded/initialise-data.ts'),
+  embedded: () => import('./open-embedded.ts'),
+}
+
+/** Loads what any examination may need, for a process that lives long: see `loadDialect`. */
+export async function loadForWard(): Promise<void> {
+  await Promise.all(Object.values(loaders).map((load) => load()))
+}
+
 /** What `serve` checks before it opens anything. The web server takes a while to load: only where it is wanted. */
 async function checkServing(config: Config, contract: Awaited<ReturnType<Ward['contract']>>): Promise<void> {
   checkWebhookSettings(config.webhooks, contract)
-  if (config.http.port !== null) (await import('../http/start-http.ts')).checkHttpSettings(config)
+  if (config.http.port !== null) (await loaders.http()).checkHttpSettings(config)
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
@@ -95,10 +106,11 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 /** The embedded server, joined or started, if there are data in its folder: none are made for a question. */
 async function embeddedCluster(cli: Cli, config: Config, made: AsyncDisposableStack): Promise<Cluster> {
   const folder = resolve(cli.workingFolder, config.database.folder, 'postgres')
-  if (!existsSync(join(folder, 'data')) && !existsSync(join(folder, 'location.txt'))) {
+  const { wasMade } = await loaders.data()
+  if (!wasMade(folder)) {
     throw new NotMadeYet(`There is no embedded server in ${folder} yet`)
   }
-  const cluster = await (await import('./open-embedded.ts')).openEmbedded(cli, config)
+  const cluster = await (await loaders.embedded()).openEmbedded(cli, config)
   made.defer(() => cluster.release())
   return cluster
 }

@@ -77,7 +77,7 @@ export async function openRehearsalPlace(
   return {
     url: cluster.url(name),
     name,
-    folder: cluster.folder,
+    folder: cluster.data,
     leave: async (keep) => {
       await using _held = held
       // What the rehearsal came to, or why it failed, is more than that a copy is left.

@@ -3,6 +3,7 @@ import { access, constants, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { isAlive, ownIdentity } from '../embedded/folder-lock.ts'
+import { bytesNeeded, requireRoom } from '../rehearsal/copy/copy-ledger.ts'
 import { openWorldFile, type WorldSource } from '../world/world-file.ts'
 import { type Cli, printLine, UsageError } from './cli.ts'
 import { mirrorWorld } from './mirror-world.ts'
@@ -39,6 +40,8 @@ class MirrorPlaceRefused extends Error {
 export async function mirroredWorld(cli: Cli, config: Config): Promise<RehearsalWorld> {
   const folder = await writableFolder(resolve(cli.workingFolder, config.database.folder))
   await sweepWorlds(folder)
+  // How large the file will be shows when it is there, and the copy may be on another disk.
+  await requireRoom(folder, bytesNeeded(0, 0), 'world')
   const file = join(folder, `rehearsal-${ownIdentity()}.${randomUUID()}.world`)
   printLine(cli.stderr, 'Mirroring the service: GET requests and searches only …')
   const { companies } = await mirrorWorld(cli, config, file)

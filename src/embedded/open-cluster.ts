@@ -4,7 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { type Binaries, platformPackage, runnableBinaries, sharedPlaces } from './binaries.ts'
 import { enterMember, leaveMember, withFolderLock } from './folder-lock.ts'
-import { dataHome, initialiseData, locationOf, readPassword, serverAccount, superuser } from './initialise-data.ts'
+import {
+  dataHome,
+  initialiseData,
+  locationOf,
+  readPassword,
+  refuseGoneData,
+  serverAccount,
+  superuser,
+} from './initialise-data.ts'
 import { type Account, EmbeddedPostgresError, indent, logTail } from './run-program.ts'
 import { runningPostmaster, type ServerSettings, startServer, stopPostmaster } from './start-server.ts'
 
@@ -22,8 +30,8 @@ type ClusterOptions = {
 }
 
 export type Cluster = {
-  /** Where the cluster is kept, without symbolic links. */
-  folder: string
+  /** Where the data are, a link perhaps: in the folder that was named, or where root placed them. */
+  data: string
   /** Whether this call started the server, rather than joined one that ran. */
   startedHere: boolean
   /** The connection string of a database, password included. */
@@ -67,7 +75,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 }
 
 async function openLocked(folder: string, options: ClusterOptions): Promise<Cluster> {
-  const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
+  const before = (await locationOf(folder)) ?? folder
+  await refuseGoneData(before)
+  const account = await serverAccount(join(before, 'data'), options.onNotice)
   const copyTo = account === undefined ? [folder] : sharedPlaces
   const packageFolder = options.packageFolder ?? platformPackage()
   const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
@@ -107,7 +117,7 @@ async function refuseStrangersFolder(folder: string): Promise<void> {
   if (uid === 0 && (mode & 0o002) === 0 && ((mode & 0o020) === 0 || gid === 0)) return
   const whose = uid === 0 ? 'may be written by others than root' : `belongs to user ${uid}`
   throw new EmbeddedPostgresError(
-    `${folder} ${whose}, and root must not trust it. Run as that user, close the folder (chmod go-w), choose another database.folder, or set DATABASE_URL.`,
+    `${folder} ${whose}, and root must not trust it. Run as that user, or close the folder (chmod go-w). Another database.folder or DATABASE_URL begins an empty ledger.`,
   )
 }
 
@@ -127,7 +137,7 @@ function clusterOf(opened: Opened): Cluster {
   const { folder, home, binaries, account, entry, url, startedHere } = opened
   let released: Promise<void> | undefined
   return {
-    folder,
+    data: join(home, 'data'),
     startedHere,
     url,
     ensureDatabase: (name) => createDatabaseIfMissing(url('postgres'), name),
@@ -146,11 +156,7 @@ async function ensureRunning(
 ): Promise<boolean> {
   const data = join(home, 'data')
   if (isReleased() || (await runningPostmaster(data)) !== undefined) return false
-  if (!(await stat(data).catch(() => undefined))) {
-    throw new EmbeddedPostgresError(
-      `PostgreSQL has ended, and its data, ${data}, are gone. Put them back, or start again with an empty database.`,
-    )
-  }
+  await refuseGoneData(home)
   return withFolderLock(folder, async () => {
     if (isReleased()) return false
     const server = await startServer(home, binaries, account, settings).catch((error: Error) => {
@@ -245,7 +251,7 @@ export function keepRunning(cluster: Cluster, onRestart: () => void, intervalMs:
     restarts.push(now)
     if (restarts.filter((at) => now - at < withinMs).length < restartsAtMost) return
     throw new EmbeddedPostgresError(
-      `PostgreSQL on ${cluster.folder} has ended ${restartsAtMost} times in ${withinMs / 60_000} minutes. See why in server.log there: often it is the system that ends it, for want of memory.`,
+      `PostgreSQL on ${cluster.data} has ended ${restartsAtMost} times in ${withinMs / 60_000} minutes. See why in server.log beside the data: often it is the system that ends it, for want of memory.`,
     )
   }
   const keep = async () => {

@@ -77,7 +77,8 @@ const tailBytes = 8_192
 
 /**
  * The embedded PostgreSQL could not be prepared, started, joined or stopped. The message says what was tried, where,
- * what the server's log ends with and what to do. A server of one's own (`DATABASE_URL`) is always the way round it.
+ * what the server's log ends with and what to do. A server of one's own (`DATABASE_URL`) is always the way round it,
+ * with an empty ledger: a message that names it says so where there may be one.
  */
 export class EmbeddedPostgresError extends Error {
   readonly code = 'embedded_postgres_failed'

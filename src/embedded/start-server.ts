@@ -53,7 +53,7 @@ export async function startServer(
     await delay(200 * attempt)
   }
   throw new EmbeddedPostgresError(
-    `PostgreSQL did not start on ${data}. Its log, ${log}, ends with what follows; put that right, or delete the folder to begin with an empty database, or set DATABASE_URL.${indent(failed)}${logTail(log)}`,
+    `PostgreSQL did not start on ${data}. Its log, ${log}, ends with what follows: put that right. DATABASE_URL or another database.folder begins an empty ledger, and so does moving ${home} away.${indent(failed)}${logTail(log)}`,
   )
 }
 

@@ -4,6 +4,7 @@ import { httpConnections } from '../config/http-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
+import { loadForStatus } from '../jobs/whole-status.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { buildHttpServer, readCertificateAgain } from './build-http-server.ts'
 import { isLoopback } from './may-enter.ts'
@@ -60,6 +61,7 @@ export async function startHttp(
 ): Promise<HttpServer> {
   const { http } = deps.config
   checkHttpSettings(deps.config)
+  await loadForStatus()
   const stopping = new AbortController()
   const pool = createPool(databaseUrl, {
     max: httpConnections,

@@ -32,8 +32,15 @@ function oldestOf(streams: Standing['streams']): Date | null {
 }
 
 /** What a run consists of takes long to load, and mostly none is under way when somebody looks. */
+const loadForecasts = () => import('./run-forecast.ts')
+
+/** Loads what `statusOf` needs while a run is under way, for a process that lives long: see `loadDialect`. */
+export async function loadForStatus(): Promise<void> {
+  await loadForecasts()
+}
+
 async function forecastsNow(db: Database, config: Config, now: Date): Promise<RunForecast[]> {
   if ((await runningRuns(db)).length === 0) return []
-  const { forecasts } = await import('./run-forecast.ts')
+  const { forecasts } = await loadForecasts()
   return await forecasts(db, config, now)
 }

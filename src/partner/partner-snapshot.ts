@@ -8,26 +8,8 @@ import { openPostgresSnapshot } from './postgres-snapshot.ts'
  *   `partner_driver_missing`, `partner_snapshot_off`.
  */
 export async function openPartnerSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
-  // Loaded when it is needed: not every Node.js that runs the rest has node:sqlite without a warning, and few partners
-  // have another server than PostgreSQL.
-  switch (schemeOf(options)) {
-    case 'file': {
-      const { openSqliteSnapshot } = await import('./sqlite-snapshot.ts')
-      return await openSqliteSnapshot(options)
-    }
-    case 'mysql':
-    case 'mariadb': {
-      const { openMysqlSnapshot } = await import('./mysql-snapshot.ts')
-      return await openMysqlSnapshot(options)
-    }
-    case 'sqlserver':
-    case 'mssql': {
-      const { openSqlserverSnapshot } = await import('./sqlserver-snapshot.ts')
-      return await openSqlserverSnapshot(options)
-    }
-    default:
-      return await openPostgresSnapshot(options)
-  }
+  const { snapshot } = await dialectOf(options)
+  return await snapshot(options)
 }
 
 /**
@@ -35,20 +17,53 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
  * @throws {PartnerDatabaseError} as `openPartnerSnapshot` does.
  */
 export async function examinePartner(options: PartnerOptions): Promise<PartnerExamination> {
+  const { examine } = await dialectOf(options)
+  return await examine(options)
+}
+
+/**
+ * Loads what reads a partner's database, for a process that lives long: once another version was installed under it,
+ * it finds none of its own files any more. By the very `import` that is needed later: Node.js looks for the file again
+ * where another one asks for it. What cannot be loaded is told where it is needed.
+ */
+export async function loadDialect(options: Pick<PartnerOptions, 'url'>): Promise<void> {
+  await dialectOf(options).catch(() => {})
+}
+
+type Dialect = {
+  snapshot: (options: PartnerOptions) => Promise<PartnerSnapshot>
+  examine: (options: PartnerOptions) => Promise<PartnerExamination>
+}
+
+/**
+ * Loaded when it is needed: not every Node.js that runs the rest has node:sqlite without a warning, and few partners
+ * have another server than PostgreSQL.
+ */
+async function dialectOf(options: Pick<PartnerOptions, 'url'>): Promise<Dialect> {
   switch (schemeOf(options)) {
-    case 'file':
-      return await (await import('./sqlite-snapshot.ts')).examineSqlite(options)
+    case 'file': {
+      const { openSqliteSnapshot, examineSqlite } = await import('./sqlite-snapshot.ts')
+      return { snapshot: openSqliteSnapshot, examine: examineSqlite }
+    }
     case 'mysql':
-    case 'mariadb':
-      return await (await import('./mysql-session.ts')).examineMysql(options)
+    case 'mariadb': {
+      const { openMysqlSnapshot } = await import('./mysql-snapshot.ts')
+      const { examineMysql } = await import('./mysql-session.ts')
+      return { snapshot: openMysqlSnapshot, examine: examineMysql }
+    }
     case 'sqlserver':
-    case 'mssql':
-      return await (await import('./sqlserver-session.ts')).examineSqlserver(options)
-    default:
-      return await (await import('./postgres-examination.ts')).examinePostgres(options)
+    case 'mssql': {
+      const { openSqlserverSnapshot } = await import('./sqlserver-snapshot.ts')
+      const { examineSqlserver } = await import('./sqlserver-session.ts')
+      return { snapshot: openSqlserverSnapshot, examine: examineSqlserver }
+    }
+    default: {
+      const { examinePostgres } = await import('./postgres-examination.ts')
+      return { snapshot: openPostgresSnapshot, examine: examinePostgres }
+    }
   }
 }
 
-function schemeOf({ url }: PartnerOptions): string {
+function schemeOf({ url }: Pick<PartnerOptions, 'url'>): string {
   return url.slice(0, url.indexOf(':')).toLowerCase()
 }

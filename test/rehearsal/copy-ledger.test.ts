@@ -76,6 +76,9 @@ describe('the room for a copy', () => {
       code: 'rehearsal_no_room',
       message: expect.stringMatching(/needs [\d,]+ MiB .* has [\d,]+ MiB free/),
     })
+    // Where the ledger is in the embedded server, that setting would begin an empty one.
+    await expect(requireRoom(tmpdir(), 2 ** 60)).rejects.not.toThrow('database.folder')
+    await expect(requireRoom(tmpdir(), 2 ** 60, 'world')).rejects.toThrow(/for the file of the mirror, .* --world\.$/)
     expect(await requireRoom(tmpdir(), 1)).toBeGreaterThan(0)
   })
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,6 +7,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
+import { nightferry } from '../cli/nightferry-process.ts'
+import { ask, clusterFolder } from '../db/fixtures/cluster-process.ts'
 import type { FinalTables } from '../helpers/final-tables.ts'
 import { atOnce, calmTables, expectSameNight, smallNight } from './small-night.ts'
 
@@ -15,10 +17,13 @@ const run = promisify(execFile)
 /** Enough for a server with the tables of a small night. */
 const diskMb = 320
 
-/** A disk of its own, so that filling it hurts nobody else. Needs the right to mount, which root has. */
-async function smallDisk(): Promise<{ path: string } & AsyncDisposable> {
+/**
+ * A disk of its own, so that filling it hurts nobody else. Needs the right to mount, which root has.
+ * @param files how many it holds at most, as `mount` takes it; 0: as many as fit.
+ */
+async function smallDisk(files = '0'): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'nightferry-disk-'))
-  await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=755`, 'tmpfs', path])
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=755,nr_inodes=${files}`, 'tmpfs', path])
   return {
     path,
     [Symbol.asyncDispose]: async () => {
@@ -83,3 +88,43 @@ test.each(rooms)(
     }
   },
 )
+
+/** Fills the disk so that no folder can be made on it any more. */
+async function fillWithFiles(folder: string): Promise<void> {
+  await mkdir(join(folder, 'ballast'))
+  const fillOn = async (count: number): Promise<void> => {
+    await writeFile(join(folder, 'ballast', String(count)), '')
+    await fillOn(count + 1)
+  }
+  await expect(fillOn(0)).rejects.toMatchObject({ code: 'ENOSPC' })
+}
+
+test('a ledger on a full disk is to be moved, by a message that warns of an empty one, and is whole at its new place', async () => {
+  await using place = await clusterFolder()
+  await using disk = await smallDisk('2k')
+  const former = join(disk.path, 'nightferry')
+  const first = await openCluster({ folder: join(former, 'postgres'), onNotice: () => {} })
+  await ask(first.url('postgres'), 'create table kept as select 1 as one')
+  await first.release()
+  await fillWithFiles(disk.path)
+  const full = await nightferry(disk.path, ['status', '--set', `database.folder=${former}`])
+  expect(full.code, full.stderr).toBe(1)
+  expect(full.stderr).toMatch(/embedded_postgres_failed: .* cannot be used: ENOSPC/)
+  expect(full.stderr).toContain('Another database.folder or DATABASE_URL begins an empty ledger')
+  expect(full.stderr).toContain(`move ${former}, whole, and then set database.folder`)
+  await run('cp', ['-a', former, join(place.parent, 'new')])
+  const moved = await openCluster({ folder: join(place.parent, 'new', 'postgres'), onNotice: () => {} })
+  expect(await ask(moved.url('postgres'), 'select one from kept')).toEqual([{ one: 1 }])
+  await moved.release()
+})
+
+test('a server that does not start on a full disk is no reason to begin an empty ledger unwarned', async () => {
+  await using disk = await smallDisk()
+  const folder = join(disk.path, 'nightferry', 'postgres')
+  const options = { folder, onNotice: () => {} }
+  await (await openCluster(options)).release()
+  await fill(disk.path, join(disk.path, 'ballast'), 0)
+  await expect(openCluster(options)).rejects.toThrow(
+    /did not start .*DATABASE_URL or another database\.folder begins an empty ledger/,
+  )
+})

@@ -36,7 +36,7 @@ export async function openConsole(cli: Cli, options: ConsoleOptions): Promise<Ex
     await show(cli, options, link)
     return exitCodes.well
   }
-  await withOwnConsole(cli, config, consoleAsks(cli, options, config), async (own) => {
+  await withOwnConsole(cli, config, await consoleAsks(cli, options, config), async (own) => {
     await show(cli, options, own)
     printLine(cli.stderr, 'The console is served until you press Ctrl-C.')
     await untilInterrupted(cli)
@@ -121,11 +121,13 @@ async function linkTo(cli: Cli, base: string, tokens: SessionTokens): Promise<st
 }
 
 /** What the HTTP API lets the command line look at: the doctor's checks, and where each setting comes from. */
-export function consoleAsks(cli: Cli, options: CommonOptions, config: Config): HttpContext['asks'] {
+export async function consoleAsks(cli: Cli, options: CommonOptions, config: Config): Promise<HttpContext['asks']> {
+  // Not at the question: by then another version may be installed, and these files be gone.
+  const { diagnosis } = await import('./doctor.ts')
+  const { loadForWard, openWard } = await import('../open-ward.ts')
+  await loadForWard()
   return {
     diagnose: async () => {
-      const { diagnosis } = await import('./doctor.ts')
-      const { openWard } = await import('../open-ward.ts')
       await using ward = openWard(cli, options)
       return await diagnosis(cli, ward)
     },

@@ -155,7 +155,7 @@ function whereToLook(cli: Cli, startedAt: Date): void {
 /** On a terminal somebody looks: the console stays up, over the service that was made, until Ctrl-C. */
 async function stayUp(cli: Cli, config: Config): Promise<void> {
   const { withOwnConsole } = await import('./console.ts')
-  const asks = consoleAsks(cli, { config: packagedConfig('demo.yaml') }, config)
+  const asks = await consoleAsks(cli, { config: packagedConfig('demo.yaml') }, config)
   await withOwnConsole(cli, config, asks, async (link) => {
     heading(cli, 'The console, in a browser')
     printLine(cli.stderr, `  ${link}\n\nThe link signs in once, within 5 minutes. Ctrl-C ends the demo.`)

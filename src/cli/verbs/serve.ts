@@ -57,7 +57,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
         ferry.database.url,
         ownVersion(),
         (text) => conceal(ferry.secrets)(text),
-        consoleAsks(cli, options, deps.config),
+        await consoleAsks(cli, options, deps.config),
       )
       http = served
       started.push({ stop: () => served.close() })

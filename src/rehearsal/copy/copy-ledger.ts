@@ -179,19 +179,36 @@ export function bytesNeeded(ledger: number, worldFile: number): number {
   return Math.ceil(ledger * growth + worldFile * worldFactor) + reserve
 }
 
+/** What takes room on a disk, and how it can be had elsewhere. */
+const takers = {
+  copy: {
+    what: 'the copy of the ledger and the mirror',
+    elsewhere: 'name a database elsewhere with --database',
+  },
+  world: {
+    what: 'the file of the mirror',
+    elsewhere: 'take the mirror elsewhere with nightferry sandbox --mirror, and name it with --world',
+  },
+} as const
+
 /**
- * @param folder on the file system that the copy is to be written to; null: it is on another machine.
+ * @param folder on the file system that is to be written to; null: it is on another machine.
  * @returns how much is free, in bytes; null where that cannot be known.
  * @throws {RehearsalRefused} `rehearsal_no_room`.
  */
-export async function requireRoom(folder: string | null, needed: number): Promise<number | null> {
+export async function requireRoom(
+  folder: string | null,
+  needed: number,
+  taker: keyof typeof takers = 'copy',
+): Promise<number | null> {
   const place = folder === null ? null : await statfs(folder).catch(() => null)
   if (place === null) return null
   const free = place.bavail * place.bsize
   if (free >= needed) return free
   const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024).toLocaleString('en')} MiB`
+  const { what, elsewhere } = takers[taker]
   throw new RehearsalRefused(
     'rehearsal_no_room',
-    `A rehearsal needs ${mebibytes(needed)} for the copy of the ledger and the mirror, and ${folder} has ${mebibytes(free)} free. Make room, set database.folder to another disk, or name a database elsewhere with --database.`,
+    `A rehearsal needs ${mebibytes(needed)} for ${what}, and ${folder} has ${mebibytes(free)} free. Make room there, or ${elsewhere}.`,
   )
 }
