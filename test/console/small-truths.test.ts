@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { GetRunLiveData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
 import { runToEnd, type Served, served } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
-import { type Visit, visit, watchedContext } from './watched-browser.ts'
+import { answered, factOf, type Visit, visit, watchedContext } from './watched-browser.ts'
 
 let api: Served
 let browser: Browser
@@ -27,23 +27,15 @@ afterEach(async () => {
   expect(here.refusals()).toEqual([])
 })
 
-/** Has the API answer otherwise than it does. */
-async function answered<T>(path: RegExp, change: (answer: T) => object): Promise<void> {
-  await page.route(path, async (route) => {
-    const response = await route.fetch()
-    await route.fulfill({ response, json: { ...change((await response.json()) as T) } })
-  })
-}
-
-const fact = (name: string) => page.locator('.facts > div', { has: page.getByText(name, { exact: true }) })
+const fact = (name: string) => factOf(page, name)
 
 it('the end of a run under way stands with that run, and not under the next one', async () => {
   const scheduled = { next: '2026-11-24T01:30:00.000Z', ends: '2026-11-24T01:50:00.000Z', paused: null }
-  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({ ...tonight, ...scheduled }))
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({ ...tonight, ...scheduled }))
   await here.open('')
   expect(await fact('Next run').textContent()).toContain('ends about')
   await page.unrouteAll({ behavior: 'ignoreErrors' })
-  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
     ...tonight,
     ...scheduled,
     run: { ...tonight.run, state: 'running', verdict: null, finished_at: null },
@@ -55,18 +47,18 @@ it('the end of a run under way stands with that run, and not under the next one'
 
 it('a table whose list was cut says so, for causes, requests of a run under way and planned rows', async () => {
   const cause = { state: 'invalid', stream: 'properties', code: null, reason: 'r', rows: 1, hotels: 1 }
-  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
     ...tonight,
     causes: [{ ...cause, first_at: tonight.now, last_at: tonight.now }],
     more_causes: true,
     run: { ...tonight.run, state: 'running', verdict: null, finished_at: null },
   }))
-  await answered<GetRunLiveData>(/\/live/, (live) => ({ ...live, more: { streams: false, submissions: true } }))
+  await answered<GetRunLiveData>(page, /\/live/, (live) => ({ ...live, more: { streams: false, submissions: true } }))
   await here.open('')
   await here.see(/^Run 1 is at work/)
   await expect.poll(() => page.getByText('There are more than these.').count()).toBe(2)
 
-  await answered<{ waves?: unknown; rows: unknown[] }>(/v1\/plan/, (plan) =>
+  await answered<{ waves?: unknown; rows: unknown[] }>(page, /v1\/plan/, (plan) =>
     plan.waves === undefined
       ? plan
       : {
@@ -81,7 +73,7 @@ it('a table whose list was cut says so, for causes, requests of a run under way 
 })
 
 it('a night that the guard holds is not said to need nobody', async () => {
-  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
     ...tonight,
     causes: [],
     needs: [{ state: 'held', rows: 9, hotels: 9 }],
@@ -97,7 +89,7 @@ it('a night that the guard holds is not said to need nobody', async () => {
 
 it('a request at work is drawn neither as one that failed nor as one that ended', async () => {
   const states = ['settled', 'planned', 'sending', 'accepted', 'terminal', 'uncertain', 'refused', 'lost', 'abandoned']
-  await answered<ListWavesData>(/\/waves/, (answer) => {
+  await answered<ListWavesData>(page, /\/waves/, (answer) => {
     const [wave] = answer.waves as { submissions: object[] }[]
     const [one] = wave?.submissions ?? []
     const submissions = states.map((state, place) => ({ ...one, submission_id: 900 + place, state, released_by: [] }))

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { addressOf, goWith } from '../address.ts'
 import { useAnswer } from '../answer.ts'
 import type { GetTonightData, ListCausesData, ListRowsData, ResendRowsData, RetryRowsData } from '../api-types.ts'
@@ -26,6 +26,7 @@ export function Rows({ query, may }: PageProps) {
   // To the minute, so that the question stays the same one.
   const since = days > 0 ? new Date(Math.floor((Date.now() - days * dayMs) / 60_000) * 60_000).toISOString() : undefined
   const filter = { stream: text('stream'), reason: text('reason'), partnerId: text('hotel'), since }
+  const seen = JSON.stringify([filter.stream, filter.reason, filter.partnerId, days])
   const cursor = text('cursor')
   const asked = JSON.stringify([state, query.toString()])
   const causes = useAnswer(
@@ -60,7 +61,7 @@ export function Rows({ query, may }: PageProps) {
         <Field label="Hotel" value={filter.partnerId ?? ''} onGive={give('hotel')} />
         <Field label="Text in the reason" value={filter.reason ?? ''} onGive={give('reason')} />
         <Choice label="So since" value={query.get('days') ?? ''} of={ages} onGive={give('days')} />
-        <Send filter={filter} may={may} onDone={() => [causes, rows].map(({ again }) => again())} />
+        <Send filter={filter} seen={seen} may={may} onDone={() => [causes, rows].map(({ again }) => again())} />
       </div>
       <Panel title="By cause">
         {causes.data === null ? (
@@ -161,25 +162,62 @@ type Filter = {
   partnerId: string | undefined
   since: string | undefined
 }
-type Preview = { verb: 'retry' | 'resend'; streams: { stream: string; rows: number }[]; beyond: string[] }
+type Verb = 'retry' | 'resend'
+/** A dry run: what was asked, while which filter was seen, and what came of it. */
+type Preview = {
+  verb: Verb
+  body: Partial<Filter> & { all: boolean }
+  seen: string
+  streams: { stream: string; rows: number }[]
+  beyond: string[]
+}
 
-/** Retry of what was rejected and resend of what was accepted, each first shown as the dry run tells it. */
-function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; onDone: () => void }) {
-  const [preview, setPreview] = useState<Preview | null>(null)
+/** What a retry or a resend of a filter asks for. Accepted rows have no reason. */
+function bodyOf(verb: Verb, { reason, ...rest }: Filter): Preview['body'] {
+  const body = verb === 'retry' ? { ...rest, reason } : rest
+  return { ...body, all: Object.values(body).every((one) => one === undefined) }
+}
+
+/** Which rows a preview is of, in words. */
+function scopeWords({ verb, body: { stream, partnerId, reason, since, all } }: Preview): string {
+  const parts = [
+    stream && `of ${stream}`,
+    partnerId && `of ${partnerId}`,
+    reason && `with “${reason}” in the reason`,
+    since && `since ${momentWords(since)}`,
+  ].filter(Boolean)
+  const named = all ? 'of every hotel and stream' : parts.join(', ')
+  return `Rows that were ${verb === 'retry' ? 'rejected' : 'accepted'}, ${named}.`
+}
+
+/**
+ * Retry of what was rejected and resend of what was accepted, each first shown as the dry run tells it: what is marked
+ * is what was shown.
+ * @param seen the filter as the address has it: a preview of another one is not shown.
+ */
+function Send({
+  filter,
+  seen,
+  may,
+  onDone,
+}: {
+  filter: Filter
+  seen: string
+  may: 'act' | 'read'
+  onDone: () => void
+}) {
+  const [made, setPreview] = useState<Preview | null>(null)
   const [said, setSaid] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  useEffect(() => setPreview(null), [seen])
   if (may !== 'act') return null
-  const { stream, reason, partnerId, since } = filter
-  const all = [stream, reason, partnerId, since].every((one) => one === undefined)
-  const ask = async (verb: Preview['verb'], dryRun: boolean) => {
-    const body =
-      verb === 'retry' ? { stream, reason, partnerId, since, all, dryRun } : { stream, partnerId, since, all, dryRun }
+  const preview = made?.seen === seen ? made : null
+  const call = async (verb: Verb, body: Preview['body'], dryRun: boolean) => {
+    setBusy(true)
     try {
-      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(
-        verb === 'retry' ? '/v1/rows/retry' : '/v1/rows/resend',
-        body,
-      )
+      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(`/v1/rows/${verb}`, { ...body, dryRun })
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
-      setPreview(dryRun ? { verb, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
+      setPreview(dryRun ? { verb, body, seen, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
       setSaid(
         dryRun ? null : `${counted(rows, 'row')} marked; the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`,
       )
@@ -187,21 +225,25 @@ function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; on
     } catch (failed) {
       setPreview(null)
       setSaid((failed as Error).message)
+    } finally {
+      setBusy(false)
     }
   }
+  const show = (verb: Verb) => void call(verb, bodyOf(verb, filter), true)
   const total = preview?.streams.reduce((sum, one) => sum + one.rows, 0) ?? 0
   const closed = () => setPreview(null)
   return (
     <>
-      <button type="button" onClick={() => void ask('retry', true)}>
+      <button type="button" disabled={busy} onClick={() => show('retry')}>
         Retry rejected …
       </button>
-      <button type="button" onClick={() => void ask('resend', true)}>
+      <button type="button" disabled={busy} onClick={() => show('resend')}>
         Resend accepted …
       </button>
       <span role="status">{said}</span>
       {preview !== null && (
         <Ask title={preview.verb === 'retry' ? 'Retry rejected rows?' : 'Resend accepted rows?'} onClose={closed}>
+          <p>{scopeWords(preview)}</p>
           <p>
             {total === 0
               ? 'No row is like that, or all of them are marked already.'
@@ -228,8 +270,8 @@ function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; on
             <button
               type="button"
               class="main"
-              disabled={total === 0 || preview.beyond.length > 0}
-              onClick={() => void ask(preview.verb, false)}
+              disabled={busy || total === 0 || preview.beyond.length > 0}
+              onClick={() => void call(preview.verb, preview.body, false)}
             >
               {preview.verb === 'retry' ? 'Retry' : 'Resend'}
             </button>
