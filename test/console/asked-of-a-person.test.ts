@@ -128,3 +128,29 @@ it('a resend of rows of which a reason alone is said means all accepted ones, in
     { all: true, dryRun: false },
   ])
 })
+
+it('an approval that is refused closes its question, and says why where the person is', async () => {
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
+    ...tonight,
+    held: [{ run_id: 41, stream: 'properties', reason: 'share', known: 10, new: 0, changed: 9, gone: 0 }],
+  }))
+  const answer = Promise.withResolvers<void>()
+  const asked: object[] = []
+  await page.route(/v1\/runs\/41\/approve/, async (route) => {
+    const body = bodyOf(route.request()) as { dryRun: boolean }
+    asked.push(body)
+    if (body.dryRun) return await route.fulfill({ json: { plans: [] } })
+    await answer.promise
+    const detail = 'Run 42 is under way; ask again when it has ended.'
+    await route.fulfill({ status: 409, json: { code: 'run_under_way', detail } })
+  })
+  await here.open('')
+  await button('Approve …').click()
+  await button('Approve').dblclick({ noWaitAfter: true })
+  await expect.poll(() => button('Approve').isDisabled()).toBe(true)
+  answer.resolve()
+  await page.getByRole('alert').filter({ hasText: 'Run 42 is under way' }).waitFor()
+  expect(await dialog().count()).toBe(0)
+  expect(asked).toEqual([{ dryRun: true }, { dryRun: false }])
+  expect(here.errors().every((words) => words.includes('409'))).toBe(true)
+})
