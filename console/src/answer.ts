@@ -63,7 +63,6 @@ export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs:
           return again(computingMs)
         }
         const failed = error instanceof CallFailed ? error : new CallFailed(0, 'unexpected', String(error))
-        if (failed.status === 401) window.dispatchEvent(new Event('nightferry-signed-out'))
         setKnown((before) => ({ ...(before.key === key ? before : nothing), error: failed, computing: false, key }))
         // What is wrong with the question stays wrong.
         if (failed.status === 0 || failed.status >= 500 || failed.status === 409) again(retryMs)

@@ -65,6 +65,7 @@ async function answerOf(method: string, path: string, body?: object): Promise<Re
   }
   if (method === 'GET' && answer.status === 202) throw new CallFailed(202, 'computing', 'The answer is being computed.')
   if (answer.ok) return answer
+  if (answer.status === 401) window.dispatchEvent(new Event('nightferry-signed-out'))
   const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>
   throw new CallFailed(
     answer.status,

@@ -154,3 +154,13 @@ it('an approval that is refused closes its question, and says why where the pers
   expect(asked).toEqual([{ dryRun: true }, { dryRun: false }])
   expect(here.errors().every((words) => words.includes('409'))).toBe(true)
 })
+
+it('a session that ends while somebody examines the configuration leads to the door', async () => {
+  await here.open('doctor')
+  const cookies = await here.context.cookies()
+  await here.context.clearCookies()
+  await button('Examine now').click()
+  await page.getByLabel('Token').waitFor()
+  expect(here.errors().every((words) => words.includes('401'))).toBe(true)
+  await here.context.addCookies(cookies)
+})
