@@ -134,7 +134,7 @@ export function happeningsOf(trace: Trace): Happening[] {
   return happenings.sort((a, b) => b.at.localeCompare(a.at))
 }
 
-/** An input as it was sent, beside what came back. */
+/** An input that the service accepted, beside what came back. */
 export type Back = {
   period: string
   variable: string
@@ -143,26 +143,37 @@ export type Back = {
   verdict: 'the same' | 'the same number' | 'different' | 'not there'
 }
 
-/** Each input that is wanted at the service beside the value that the service shows for the same period. Pure. */
+function isOfInputs({ stream, content }: Trace['rows'][number]): boolean {
+  return stream === 'calculator_inputs' && typeof content.inputs === 'object'
+}
+
+/** How many rows of inputs the service has not accepted as they stand. Nobody can say what it shows of them. Pure. */
+export function notAccepted({ rows }: Trace): number {
+  return rows.filter((row) => isOfInputs(row) && row.state !== 'accepted' && row.state !== 'gone').length
+}
+
+/**
+ * Each input of an accepted row beside the value that the service shows for the same period. One that was sent blank is
+ * left out of what the service shows. Pure.
+ */
 export function comparedInputs(trace: Trace, values: ListHotelValuesData['values']): Back[] {
   const shown = Map.groupBy(
     values.filter(({ direction }) => direction === 'input'),
     (one) => `${periodWords(one.period_year, one.period_month)} ${one.variable_id.toLowerCase()}`,
   )
-  const rows = trace.rows.filter(
-    ({ stream, content }) => stream === 'calculator_inputs' && typeof content.inputs === 'object',
-  )
+  const rows = trace.rows.filter((row) => isOfInputs(row) && row.state === 'accepted')
   const compared = rows.flatMap(({ content }) =>
-    Object.entries(content.inputs as Record<string, string>).map(([id, sent]): Back => {
+    Object.entries(content.inputs as Record<string, string | null>).map(([id, given]): Back => {
       const period = periodWords(String(content.year), content.month as string | undefined)
       const found = shown.get(`${period} ${id.toLowerCase()}`) ?? []
+      const sent = String(given ?? '').trim()
       const back = [...new Set(found.map(({ value }) => value))].join(' / ')
       return {
         period,
         variable: found[0]?.variable_name ?? id,
-        sent: String(sent),
+        sent,
         back,
-        verdict: judged(String(sent), back, found.length),
+        verdict: judged(sent, back, found.length),
       }
     }),
   )
@@ -170,7 +181,7 @@ export function comparedInputs(trace: Trace, values: ListHotelValuesData['values
 }
 
 function judged(sent: string, back: string, found: number): Back['verdict'] {
-  if (found === 0) return 'not there'
+  if (found === 0) return sent === '' ? 'the same' : 'not there'
   if (sent === back) return 'the same'
   const number = numberOf(sent)
   return number !== null && number === numberOf(back) ? 'the same number' : 'different'

@@ -1,13 +1,38 @@
 import { expect, it } from 'vitest'
+import type { ListHotelValuesData } from '../../console/src/api-types.ts'
 import { comparedInputs, type Trace } from '../../console/src/trace.ts'
 
-/** What the page of a hotel says of an input that was sent so and came back so. */
-function verdict(sent: string, back: string): string | undefined {
-  const rows = [{ stream: 'calculator_inputs', content: { year: 2025, inputs: { v: sent } } }]
-  const value = { direction: 'input', period_year: 2025, period_month: null, variable_id: 'v', variable_name: 'V' }
-  const values = [{ ...value, value: back }] as unknown as Parameters<typeof comparedInputs>[1]
-  return comparedInputs({ rows } as unknown as Trace, values)[0]?.verdict
+type Row = { state?: string; year?: number; month?: number; inputs: Record<string, string | null> }
+type Shown = { year?: number; month?: number | null; value: string; direction?: string; since?: string }
+
+/** What the page of a hotel says of its inputs. */
+function compared(rows: readonly Row[], shown: readonly Shown[]) {
+  const traced = rows.map(({ state = 'accepted', year = 2025, month, inputs }) => {
+    const content = { year, ...(month !== undefined && { month }), inputs }
+    return { stream: 'calculator_inputs', state, content }
+  })
+  const values = shown.map(({ year = 2025, month = null, value, direction = 'input', since = null }) => {
+    const period = { period_year: year, period_month: month }
+    return { direction, ...period, variable_id: 'v', variable_name: 'V', value, not_renewed_since: since }
+  })
+  return comparedInputs({ rows: traced } as unknown as Trace, values as ListHotelValuesData['values'])
 }
+
+/** What it says of one that was sent so and came back so. */
+const verdict = (sent: string | null, back: string) =>
+  compared([{ inputs: { v: sent } }], [{ value: back }])[0]?.verdict
+
+it.each(['pending', 'rejected', 'invalid', 'parked', 'held', 'in_flight', 'unknown', 'gone'])(
+  'an input of a row that is %s is not said to have been sent',
+  (state) => {
+    expect(compared([{ state, inputs: { v: '105' } }], [{ value: '100' }])).toEqual([])
+  },
+)
+
+it.each([null, '', ' '])('an input that was sent blank, as %j, is the same where nothing came back', (sent) => {
+  expect(compared([{ inputs: { v: sent } }], [])).toMatchObject([{ sent: '', back: '', verdict: 'the same' }])
+  expect(verdict(sent, '5')).toBe('different')
+})
 
 it.each([
   ['9007199254740993', '9007199254740993.00'],
@@ -26,7 +51,6 @@ it.each([
   ['1', '-1'],
   ['10', '100'],
   ['1e400', '1e401'],
-  ['', '0'],
   ['.', '0'],
   ['0x10', '16'],
   ['a', 'b'],

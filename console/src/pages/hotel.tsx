@@ -6,7 +6,15 @@ import { exactText } from '../exact.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Field, Head, Name, Panel, Table, Waiting } from '../parts.tsx'
 import { Plot } from '../plot.tsx'
-import { type Back, comparedInputs, differencesOf, type Happening, happeningsOf, type Trace } from '../trace.ts'
+import {
+  type Back,
+  comparedInputs,
+  differencesOf,
+  type Happening,
+  happeningsOf,
+  notAccepted,
+  type Trace,
+} from '../trace.ts'
 import { counted, grouped, momentWords, periodWords } from '../words.ts'
 
 type Value = ListHotelValuesData['values'][number]
@@ -95,11 +103,18 @@ export function Hotel({ query }: PageProps) {
               />
             </Panel>
           </div>
-          <Panel title="Inputs as sent, beside those that came back">
+          <Panel title="Inputs as the service accepted them, beside those that came back">
             {values.data === null ? (
               <Waiting of={values} />
             ) : (
-              <Inputs rows={comparedInputs(trace.data, values.data.values)} more={trace.data.more.rows} />
+              <>
+                <Inputs rows={comparedInputs(trace.data, values.data.values)} more={trace.data.more.rows} />
+                {notAccepted(trace.data) > 0 && (
+                  <p class="small">
+                    {counted(notAccepted(trace.data), 'row')} of inputs not accepted as read last, and so not compared.
+                  </p>
+                )}
+              </>
             )}
           </Panel>
           <Panel title="Values that came back">
@@ -252,7 +267,7 @@ function Inputs({ rows, more }: { rows: Back[]; more: number }) {
     <Table<Back>
       more={more > 0}
       name="Inputs"
-      empty="No input was sent."
+      empty="No row of inputs is accepted."
       rows={rows}
       columns={[
         { name: 'Period', of: ({ period }) => period, kind: 'key' },
