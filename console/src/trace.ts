@@ -1,5 +1,5 @@
 import type { ListHotelValuesData } from './api-types.ts'
-import { counted, periodWords } from './words.ts'
+import { counted, momentWords, periodWords } from './words.ts'
 
 /** What `GET /v1/hotels/{hotel}` answers, as far as the console reads it. */
 export type Trace = {
@@ -140,8 +140,11 @@ export type Back = {
   variable: string
   sent: string
   back: string
-  verdict: 'the same' | 'the same number' | 'different' | 'not there'
+  verdict: string
 }
+
+type Values = Pick<ListHotelValuesData, 'values' | 'more'>
+type Value = Values['values'][number]
 
 function isOfInputs({ stream, content }: Trace['rows'][number]): boolean {
   return stream === 'calculator_inputs' && typeof content.inputs === 'object'
@@ -152,11 +155,19 @@ export function notAccepted({ rows }: Trace): number {
   return rows.filter((row) => isOfInputs(row) && row.state !== 'accepted' && row.state !== 'gone').length
 }
 
+/** Where a period stands among those of the values, whose newest come first: a year before its months. */
+function rankOf(year: number, month: number | null): number {
+  return year * 100 + (month ?? 13)
+}
+
 /**
  * Each input of an accepted row beside the value that the service shows for the same period. One that was sent blank is
- * left out of what the service shows. Pure.
+ * left out of what the service shows. Of a hotel with more values than were given, nothing is said of the periods
+ * beyond them; nor of a value that the last searches did not show. Pure.
  */
-export function comparedInputs(trace: Trace, values: ListHotelValuesData['values']): Back[] {
+export function comparedInputs(trace: Trace, { values, more }: Values): Back[] {
+  const last = values.at(-1)
+  const seen = more && last !== undefined ? rankOf(last.period_year, last.period_month) : -1
   const shown = Map.groupBy(
     values.filter(({ direction }) => direction === 'input'),
     (one) => `${periodWords(one.period_year, one.period_month)} ${one.variable_id.toLowerCase()}`,
@@ -167,20 +178,30 @@ export function comparedInputs(trace: Trace, values: ListHotelValuesData['values
       const period = periodWords(String(content.year), content.month as string | undefined)
       const found = shown.get(`${period} ${id.toLowerCase()}`) ?? []
       const sent = String(given ?? '').trim()
+      const month = content.month === undefined || content.month === null ? null : Number(content.month)
+      const isBeyond = rankOf(Number(content.year), month) <= seen
       const back = [...new Set(found.map(({ value }) => value))].join(' / ')
       return {
         period,
         variable: found[0]?.variable_name ?? id,
         sent,
         back,
-        verdict: judged(sent, back, found.length),
+        verdict:
+          found.length === 0 && isBeyond ? 'not looked at' : (staleWords(found) ?? judged(sent, back, found.length)),
       }
     }),
   )
   return compared.sort((a, b) => b.period.localeCompare(a.period) || a.variable.localeCompare(b.variable))
 }
 
-function judged(sent: string, back: string, found: number): Back['verdict'] {
+/** That no value was shown by the last searches, and since when; null: one was. Pure. */
+export function staleWords(found: readonly Pick<Value, 'not_renewed_since'>[]): string | null {
+  const moments = found.flatMap(({ not_renewed_since }) => not_renewed_since ?? [])
+  if (found.length === 0 || moments.length < found.length) return null
+  return `not shown since ${momentWords(moments.sort().at(-1))}`
+}
+
+function judged(sent: string, back: string, found: number): string {
   if (found === 0) return sent === '' ? 'the same' : 'not there'
   if (sent === back) return 'the same'
   const number = numberOf(sent)

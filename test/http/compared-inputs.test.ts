@@ -6,7 +6,7 @@ type Row = { state?: string; year?: number; month?: number; inputs: Record<strin
 type Shown = { year?: number; month?: number | null; value: string; direction?: string; since?: string }
 
 /** What the page of a hotel says of its inputs. */
-function compared(rows: readonly Row[], shown: readonly Shown[]) {
+function compared(rows: readonly Row[], shown: readonly Shown[], more = false) {
   const traced = rows.map(({ state = 'accepted', year = 2025, month, inputs }) => {
     const content = { year, ...(month !== undefined && { month }), inputs }
     return { stream: 'calculator_inputs', state, content }
@@ -15,7 +15,7 @@ function compared(rows: readonly Row[], shown: readonly Shown[]) {
     const period = { period_year: year, period_month: month }
     return { direction, ...period, variable_id: 'v', variable_name: 'V', value, not_renewed_since: since }
   })
-  return comparedInputs({ rows: traced } as unknown as Trace, values as ListHotelValuesData['values'])
+  return comparedInputs({ rows: traced } as unknown as Trace, { values: values as ListHotelValuesData['values'], more })
 }
 
 /** What it says of one that was sent so and came back so. */
@@ -32,6 +32,26 @@ it.each(['pending', 'rejected', 'invalid', 'parked', 'held', 'in_flight', 'unkno
 it.each([null, '', ' '])('an input that was sent blank, as %j, is the same where nothing came back', (sent) => {
   expect(compared([{ inputs: { v: sent } }], [])).toMatchObject([{ sent: '', back: '', verdict: 'the same' }])
   expect(verdict(sent, '5')).toBe('different')
+})
+
+it('an input beyond the values that the page was given was not looked at, and a newer one that is missing is not there', () => {
+  const rows = [
+    { year: 2026, month: 2, inputs: { v: '1' } },
+    { year: 2025, month: 12, inputs: { w: '1' } },
+    { year: 2025, inputs: { v: '1' } },
+    { year: 2024, month: 3, inputs: { v: '' } },
+  ]
+  const shown = [{ year: 2025, month: 12, value: '1' }]
+  const told = (more: boolean) => compared(rows, shown, more).map(({ period, verdict: one }) => `${period} ${one}`)
+  expect(told(true)).toEqual(['2026-02 not there', '2025-12 not looked at', '2025 not there', '2024-03 not looked at'])
+  expect(told(false)).toEqual(['2026-02 not there', '2025-12 not there', '2025 not there', '2024-03 the same'])
+})
+
+it('an input that the last searches did not show is no proof that the service has it', () => {
+  const rows = [{ inputs: { v: '100' } }]
+  const old = { value: '100', since: '2026-11-26T02:40:00.000Z' }
+  expect(compared(rows, [old])).toMatchObject([{ back: '100', verdict: 'not shown since 2026-11-26 02:40:00' }])
+  expect(compared(rows, [old, { value: '100' }])).toMatchObject([{ verdict: 'the same' }])
 })
 
 it.each([

@@ -13,6 +13,7 @@ import {
   type Happening,
   happeningsOf,
   notAccepted,
+  staleWords,
   type Trace,
 } from '../trace.ts'
 import { counted, grouped, momentWords, periodWords } from '../words.ts'
@@ -108,7 +109,7 @@ export function Hotel({ query }: PageProps) {
               <Waiting of={values} />
             ) : (
               <>
-                <Inputs rows={comparedInputs(trace.data, values.data.values)} more={trace.data.more.rows} />
+                <Inputs rows={comparedInputs(trace.data, values.data)} more={trace.data.more.rows} />
                 {notAccepted(trace.data) > 0 && (
                   <p class="small">
                     {counted(notAccepted(trace.data), 'row')} of inputs not accepted as read last, and so not compared.
@@ -261,6 +262,8 @@ function Older({ of: { more } }: { of: Trace }) {
   return <p class="small">{older.join(' and ')}: nightferry trace shows them all.</p>
 }
 
+const tones: Record<string, string> = { 'the same': 'well', 'not looked at': 'none' }
+
 /** @param more rows of the hotel that the page was not given. */
 function Inputs({ rows, more }: { rows: Back[]; more: number }) {
   return (
@@ -277,7 +280,7 @@ function Inputs({ rows, more }: { rows: Back[]; more: number }) {
         {
           name: 'Verdict',
           of: ({ verdict }) => verdict,
-          show: ({ verdict }) => <span class={`mark ${verdict === 'the same' ? 'well' : 'needs'}`}>{verdict}</span>,
+          show: ({ verdict }) => <span class={`mark ${tones[verdict] ?? 'needs'}`}>{verdict}</span>,
         },
       ]}
     />
@@ -303,6 +306,10 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
   const at = (of: number, month: number | null) => {
     const found = series.filter((one) => one.period_year === of && one.period_month === month)
     return found.length === 0 ? undefined : [...new Set(found.map(({ value }) => value))].join(' / ')
+  }
+  const words = (of: number, month: number | null) => {
+    const stale = staleWords(series.filter((one) => one.period_year === of && one.period_month === month))
+    return [at(of, month), stale && `(${stale})`].filter(Boolean).join(' ')
   }
   const line = (of: number) => months.map((month) => numberOf(at(of, month)))
   const periods = [...months, null]
@@ -339,15 +346,15 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
             { name: 'Period', of: (month) => (month === null ? 'the year' : periodWords(year, month)), kind: 'key' },
             {
               name: String(year),
-              of: (month) => at(year, month) ?? '',
+              of: (month) => words(year, month),
               kind: 'number',
-              show: (month) => at(year, month),
+              show: (month) => words(year, month),
             },
             {
               name: String(year - 1),
-              of: (month) => at(year - 1, month) ?? '',
+              of: (month) => words(year - 1, month),
               kind: 'number',
-              show: (month) => at(year - 1, month),
+              show: (month) => words(year - 1, month),
             },
           ]}
         />
