@@ -1,6 +1,14 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { GetRunLiveData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
+import type {
+  GetRunData,
+  GetRunLiveData,
+  GetServiceData,
+  GetTonightData,
+  ListCausesData,
+  ListNightsData,
+  ListWavesData,
+} from '../../console/src/api-types.ts'
 import { runToEnd, type Served, served } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
 import { answered, factOf, type Visit, visit, watchedContext } from './watched-browser.ts'
@@ -100,6 +108,85 @@ it('a request at work is drawn neither as one that failed nor as one that ended'
   const classes = await page.locator('rect.lane').evaluateAll((all) => all.map((one) => one.getAttribute('class')))
   const tones = classes.map((words) => words?.replace('lane', '').trim())
   expect(tones).toEqual(['', ...Array(5).fill('running'), 'failed', 'failed', 'failed'])
+})
+
+it('a run without a report is compared as one of which nothing was counted, and not as one that read nothing', async () => {
+  const line = { stream: 'properties', read: 7, sent: 5, rejected: 0, parked: 0 }
+  const runs = { 7: { streams: [line] }, 6: null }
+  await page.route(/v1\/runs\/[67]$/, async (route) => {
+    const run = Number(/\d$/.exec(route.request().url())?.[0]) as 6 | 7
+    const answer = await route.fetch({ url: `${api.url}/v1/runs/1` })
+    const json = (await answer.json()) as GetRunData
+    await route.fulfill({ response: answer, json: { ...json, run_id: run, report: runs[run] } })
+  })
+  await page.route(/v1\/runs\/[67]\/(waves|warnings)/, (route) =>
+    route.fulfill({ json: { waves: [], warnings: [], more: false } }),
+  )
+  await here.open('night?run=7&with=6')
+  const cells = here.table('Run 7 beside run 6').getByRole('cell')
+  await here.see('Run 6 has no report: nobody counted its rows.')
+  expect(await cells.allTextContents()).toEqual(['properties', '7', '', '5', '', '0', '', '0', ''])
+})
+
+it('the oldest night has none before it to be put beside', async () => {
+  const listed = (change: (nights: ListNightsData['nights']) => unknown[]) =>
+    answered<ListNightsData>(page, /v1\/nights/, (answer) => ({ ...answer, nights: change(answer.nights) }))
+  await listed((nights) => [...nights, { ...nights[0], run_id: 0 }])
+  await here.open('night?run=1')
+  await page.getByRole('link', { name: 'Beside the night before' }).waitFor()
+  await listed((nights) => [{ ...nights[0], run_id: 2 }, ...nights])
+  await here.open('night?run=1')
+  await here.see('Run 1 of nightly-sync')
+  expect(await page.getByRole('link', { name: 'Beside the night before' }).count()).toBe(0)
+})
+
+const assurance = 'Nothing. Every row of the partner is accepted, or on its way.'
+
+it.each([
+  ['no night has run', null],
+  ['the last night failed', { state: 'failed', verdict: null }],
+  ['a night is under way', { state: 'running', verdict: null, finished_at: null }],
+])('every row is not said to be accepted where %s', async (_, run) => {
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
+    ...tonight,
+    causes: [],
+    needs: [],
+    run: run === null ? null : { ...tonight.run, ...run },
+  }))
+  await here.open('')
+  await here.see('Of what was read, no row needs a person.')
+  expect(await page.getByText(assurance).count()).toBe(0)
+})
+
+it('every row is said to be accepted after a night that ended well', async () => {
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({ ...tonight, causes: [], needs: [] }))
+  await here.open('')
+  await here.see(assurance)
+})
+
+it('rows that were counted an hour ago are not said to be of now', async () => {
+  const counted = '2026-11-23T02:40:00.000Z'
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({ ...tonight, needs_as_of: counted }))
+  await answered<ListCausesData>(page, /v1\/rows\/causes/, (causes) => ({ ...causes, as_of: counted }))
+  await here.open('')
+  await here.see('rows counted 2026-11-23 02:40:00')
+  await here.open('rows?state=rejected')
+  await here.see('counted 2026-11-23 02:40:00')
+})
+
+it('a key that no call has used is not said to be accepted', async () => {
+  await answered<GetServiceData>(page, /v1\/service/, (service) => ({ ...service, key: null, key_refused: null }))
+  await here.open('service')
+  await expect.poll(() => fact('Key').textContent()).toBe('Keynot used yet')
+})
+
+it('an age that grows each second is told to no screen reader', async () => {
+  await here.open('')
+  await page.route(/v1\//, (route) => route.abort())
+  await here.see(/Nightferry does not answer\. What you see is .* old\./)
+  const spoken = page.getByRole('status').filter({ hasText: 'Nightferry does not answer.' })
+  expect(await spoken.getByText('What you see is').count()).toBe(0)
+  expect(here.errors().every((words) => words.includes('ERR_FAILED'))).toBe(true)
 })
 
 it('somebody who signs out while nobody answers is told that they are still signed in, and signs out later', async () => {
