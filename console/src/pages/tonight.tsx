@@ -53,14 +53,13 @@ export function Tonight({ may }: PageProps) {
           >
             {strip.data === null ? <Waiting of={strip} /> : <Strip nights={strip.data.nights} />}
           </Panel>
-          <Panel title="What needs a person, by cause">
+          <Panel
+            title="What needs a person, by cause"
+            aside={<span class="small quiet">rows counted {momentWords(tonight.needs_as_of)}</span>}
+          >
             <Table<Cause>
               name="Causes"
-              empty={
-                isHeld(tonight)
-                  ? 'Nothing but what the guard holds until somebody approves it.'
-                  : 'Nothing. Every row of the partner is accepted, or on its way.'
-              }
+              empty={nothingWords(tonight)}
               rows={tonight.causes}
               more={tonight.more_causes}
               columns={[
@@ -94,6 +93,16 @@ export function Tonight({ may }: PageProps) {
 
 function isHeld({ held, needs }: GetTonightData): boolean {
   return held.length > 0 || needs.some(({ state }) => state === 'held')
+}
+
+/** What an empty list of causes means: only a night that read the partner's rows knows of all of them. */
+function nothingWords(tonight: GetTonightData): string {
+  if (isHeld(tonight)) return 'Nothing but what the guard holds until somebody approves it.'
+  const { state, verdict = null } = tonight.run ?? {}
+  const hasRead = state !== 'running' && (verdict === 'succeeded' || verdict === 'partial')
+  return hasRead
+    ? 'Nothing. Every row of the partner is accepted, or on its way.'
+    : 'Of what was read, no row needs a person.'
 }
 
 /** A cause in words. What parked rows wait for begins with the stream that is required. */
