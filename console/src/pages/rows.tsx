@@ -63,7 +63,10 @@ export function Rows({ query, may }: PageProps) {
         <Choice label="So since" value={query.get('days') ?? ''} of={ages} onGive={give('days')} />
         <Send filter={filter} seen={seen} may={may} onDone={() => [causes, rows].map(({ again }) => again())} />
       </div>
-      <Panel title="By cause">
+      <Panel
+        title="By cause"
+        aside={causes.data !== null && <span class="small quiet">counted {momentWords(causes.data.as_of)}</span>}
+      >
         {causes.data === null ? (
           <Waiting of={causes} />
         ) : (
