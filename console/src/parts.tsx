@@ -170,13 +170,11 @@ export function Head({ title, of }: { title: string; of?: Known<unknown> }) {
           {at === null ? '' : `as of ${momentWords(at)}, ${ageWords(at, now)} ago`}
         </span>
       </div>
-      <div role="status">
-        {error !== null && (
-          <p class={`notice ${at === null ? 'failed' : ''}`}>
-            {error.message} {at !== null && `What you see is ${ageWords(at, now)} old. `}
-            {(error.status === 0 || error.status >= 500) && 'The page tries again by itself.'}
-          </p>
-        )}
+      <div class={error === null ? '' : `notice ${at === null ? 'failed' : ''}`}>
+        <span role="status">{error?.message}</span>{' '}
+        {/* It grows each second: within what is read out, it would be read out each second. */}
+        {error !== null && at !== null && `What you see is ${ageWords(at, now)} old. `}
+        {error !== null && (error.status === 0 || error.status >= 500) && 'The page tries again by itself.'}
       </div>
     </>
   )
