@@ -19,6 +19,8 @@ export type Trace = {
     mapped_at: string
     mapped_by_submission: number
     changed_at: string | null
+    /** Since when the service no longer has it. */
+    removed_at: string | null
     calculators: number
     searched_at: string | null
     newest_calculator_change: string | null
@@ -45,15 +47,23 @@ export type Trace = {
     attempted_at: string | null
     settled_at: string | null
   }[]
-  differences: unknown[]
+  /** Of inputs; those that were never sent come last. */
+  differences: { kind: string }[]
   row_differences: unknown[]
   more: { rows: number; submissions: number; differences: number; row_differences: number; actions: number }
   actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
 }
 
-/** How much of a hotel is at the service otherwise than it was sent, or not at all. */
-export function differencesOf({ differences, row_differences, more }: Trace): number {
-  return differences.length + row_differences.length + more.differences + more.row_differences
+/** How many of the differences of inputs are of values that were never sent; of those that were not given, too. */
+export function foreignOf({ differences, more }: Pick<Trace, 'differences' | 'more'>): number {
+  const foreign = differences.filter(({ kind }) => kind === 'foreign').length
+  return foreign === 0 ? 0 : foreign + more.differences
+}
+
+/** How much of a hotel is at the service otherwise than it was sent, or not at all. Pure. */
+export function differencesOf(trace: Trace): number {
+  const { differences, row_differences, more } = trace
+  return differences.length + more.differences - foreignOf(trace) + row_differences.length + more.row_differences
 }
 
 /** Something that happened to a hotel, on its way to the service, back, or here. */
@@ -109,6 +119,9 @@ export function happeningsOf(trace: Trace): Happening[] {
             run: null,
           },
         ]),
+    ...(company?.removed_at == null
+      ? []
+      : [{ at: company.removed_at, way: 'came' as const, words: 'the service no longer has its company', run: null }]),
     ...(company?.newest_calculator_change == null
       ? []
       : [

@@ -10,6 +10,7 @@ import {
   type Back,
   comparedInputs,
   differencesOf,
+  foreignOf,
   type Happening,
   happeningsOf,
   notAccepted,
@@ -194,6 +195,7 @@ function Standing({ trace }: { trace: Trace }) {
   const property = trace.rows.find(({ stream }) => stream === 'properties')
   const name = property?.content.name
   const { company } = trace
+  const foreign = foreignOf(trace)
   return (
     <Panel title="In short">
       <Facts
@@ -206,7 +208,14 @@ function Standing({ trace }: { trace: Trace }) {
           [
             'At the service',
             company === null ? 'not mapped' : <Name key="service" of={company.name ?? company.company_id} />,
-            company === null ? 'so nothing of it came back' : <code key="id">{company.company_id}</code>,
+            company === null ? (
+              'so nothing of it came back'
+            ) : (
+              <span key="id">
+                {company.removed_at != null && `gone since ${momentWords(company.removed_at)} `}
+                <code>{company.company_id}</code>
+              </span>
+            ),
           ],
           [
             'Rows accepted',
@@ -220,7 +229,11 @@ function Standing({ trace }: { trace: Trace }) {
             company === null ? '–' : counted(company.calculators, 'calculator'),
             company?.searched_at ? `searched ${momentWords(company.searched_at)}` : undefined,
           ],
-          ['Differences', grouped(differencesOf(trace)), 'sent and shown otherwise'],
+          [
+            'Differences',
+            grouped(differencesOf(trace)),
+            `sent and shown otherwise${foreign === 0 ? '' : `; ${grouped(foreign)} more there that ${foreign === 1 ? 'was' : 'were'} never sent`}`,
+          ],
         ]}
       />
     </Panel>
