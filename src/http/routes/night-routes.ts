@@ -216,6 +216,7 @@ export const nightRoutes: readonly Route[] = [
         requests_settled: count,
         pages: count,
         pages_loaded: count,
+        pages_failed: count,
         bytes: count,
         ends_at: moment.nullable().describe('When it will end at this speed; null: nobody can tell, or it has ended.'),
         deadline: moment.nullable().describe('When it has to have ended.'),
