@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { addressOf } from './address.ts'
 import type { Known } from './answer.ts'
+import { nowThere } from './clock.ts'
 import { csvOf, saveAs } from './csv.ts'
 import { ageWords, grouped, momentWords, verdictOf } from './words.ts'
 
@@ -152,10 +153,10 @@ export function Facts({ of }: { of: [string, ComponentChildren, ComponentChildre
 
 /** The heading of a page with how old its data are, and what is the matter if nobody answers. */
 export function Head({ title, of }: { title: string; of?: Known<unknown> }) {
-  const [now, setNow] = useState(() => new Date())
+  const [now, setNow] = useState(() => new Date(nowThere()))
   const at = of?.at ?? null
   useEffect(() => {
-    const timer = setInterval(() => setNow(new Date()), 1_000)
+    const timer = setInterval(() => setNow(new Date(nowThere())), 1_000)
     return () => clearInterval(timer)
   }, [])
   useEffect(() => {

@@ -9,6 +9,7 @@ import type {
   ListNightsData,
   ListWavesData,
 } from '../../console/src/api-types.ts'
+import type { Trace } from '../../console/src/trace.ts'
 import { runToEnd, type Served, served } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
 import { answered, factOf, type Visit, visit, watchedContext } from './watched-browser.ts'
@@ -187,6 +188,47 @@ it('an age that grows each second is told to no screen reader', async () => {
   const spoken = page.getByRole('status').filter({ hasText: 'Nightferry does not answer.' })
   expect(await spoken.getByText('What you see is').count()).toBe(0)
   expect(here.errors().every((words) => words.includes('ERR_FAILED'))).toBe(true)
+})
+
+it('a hotel whose company is gone at the service is not said to be there', async () => {
+  await answered<Trace>(page, /v1\/hotels\/H-0001$/, (trace) => ({
+    ...trace,
+    company: { ...trace.company, removed_at: '2026-11-23T02:40:00.000Z' },
+    differences: [{ kind: 'foreign' }],
+  }))
+  await here.open('hotel?id=H-0001')
+  await expect.poll(() => fact('At the service').textContent()).toContain('gone since 2026-11-23 02:40:00')
+  expect(await fact('Differences').textContent()).toContain('1 more there that was never sent')
+})
+
+it('pages that failed are told of while a run is under way', async () => {
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
+    ...tonight,
+    run: { ...tonight.run, state: 'running', verdict: null, finished_at: null },
+  }))
+  await answered<GetRunLiveData>(page, /\/live/, (live) => ({ ...live, pages: 9, pages_loaded: 5, pages_failed: 2 }))
+  await here.open('')
+  await expect.poll(() => fact('Pages loaded').textContent()).toMatch(/5 of 9.*2 failed/)
+})
+
+it('the time left of a run is told by the clock of the daemon, whatever this computer’s clock says', async () => {
+  const off = await here.newPage()
+  await answered<GetTonightData>(off, /v1\/tonight/, (tonight) => ({
+    ...tonight,
+    run: { ...tonight.run, state: 'running', verdict: null, finished_at: null },
+  }))
+  const endsIn40 = () => new Date(Date.now() + 40.5 * 60_000).toISOString()
+  await answered<GetRunLiveData>(off, /\/live/, (live) => ({ ...live, ends_at: endsIn40() }))
+  await off.clock.setFixedTime(Date.now() + 2 * 3_600_000)
+  await off.goto(`${api.url}/console/`)
+  await off.getByText(/^about 40 min/).waitFor()
+  const [, at] = /as of (\S+ \S+), /.exec((await off.locator('[data-age]').textContent()) ?? '') ?? []
+  expect(Math.abs(Date.parse(`${at?.replace(' ', 'T')}Z`) - Date.now())).toBeLessThan(10 * 60_000)
+  const asked = off.waitForRequest(/v1\/rows\?.*since=/)
+  await off.goto(`${api.url}/console/rows?days=1`)
+  const since = new URL((await asked).url()).searchParams.get('since') ?? ''
+  expect(Math.abs(Date.parse(since) + 86_400_000 - Date.now())).toBeLessThan(10 * 60_000)
+  await off.close()
 })
 
 it('somebody who signs out while nobody answers is told that they are still signed in, and signs out later', async () => {

@@ -4,6 +4,7 @@ import { useAnswer } from '../answer.ts'
 import type { GetTonightData, ListCausesData, ListRowsData, ResendRowsData, RetryRowsData } from '../api-types.ts'
 import { Approve } from '../approve.tsx'
 import { get, post } from '../client.ts'
+import { nowThere } from '../clock.ts'
 import type { PageProps } from '../main.tsx'
 import { Ask, Choice, Field, Head, HotelLink, Panel, Table, Waiting } from '../parts.tsx'
 import { counted, momentWords } from '../words.ts'
@@ -24,7 +25,7 @@ export function Rows({ query, may }: PageProps) {
   const days = Number(query.get('days') ?? '')
   const text = (name: string) => query.get(name) || undefined
   // To the minute, so that the question stays the same one.
-  const since = days > 0 ? new Date(Math.floor((Date.now() - days * dayMs) / 60_000) * 60_000).toISOString() : undefined
+  const since = days > 0 ? new Date(Math.floor((nowThere() - days * dayMs) / 60_000) * 60_000).toISOString() : undefined
   const filter = { stream: text('stream'), reason: text('reason'), partnerId: text('hotel'), since }
   const seen = JSON.stringify([filter.stream, filter.reason, filter.partnerId, days])
   const cursor = text('cursor')

@@ -3,6 +3,7 @@ import { useAnswer } from '../answer.ts'
 import type { GetRunLiveData, GetTonightData, ListNightsData } from '../api-types.ts'
 import { Approve } from '../approve.tsx'
 import { get } from '../client.ts'
+import { nowThere } from '../clock.ts'
 import type { PageProps } from '../main.tsx'
 import { Facts, Head, Mark, Panel, Sentences, Table, Waiting } from '../parts.tsx'
 import { ageWords, bytesWords, durationWords, grouped, momentWords, verdictOf } from '../words.ts'
@@ -214,7 +215,7 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
   const live = known.data
   if (live === null) return null
   const ends = live.ends_at ?? typical
-  const left = ends === null ? null : new Date(ends).getTime() - Date.now()
+  const left = ends === null ? null : new Date(ends).getTime() - nowThere()
   return (
     <Panel title={`Run ${run} is at work: ${live.step}`} aside={<a href={addressOf('night', { run })}>All of it</a>}>
       <Facts
@@ -222,7 +223,11 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
           ['Rows read', grouped(live.rows_read)],
           ['Rows settled', `${grouped(live.rows_settled)} of ${grouped(live.rows_planned)}`],
           ['Requests settled', `${grouped(live.requests_settled)} of ${grouped(live.requests)}`],
-          ['Pages loaded', `${grouped(live.pages_loaded)} of ${grouped(live.pages)}`, bytesWords(live.bytes)],
+          [
+            'Pages loaded',
+            `${grouped(live.pages_loaded)} of ${grouped(live.pages)}`,
+            `${bytesWords(live.bytes)}${live.pages_failed > 0 ? `; ${grouped(live.pages_failed)} failed` : ''}`,
+          ],
           [
             'Time left',
             left === null ? 'nobody knows yet' : left > 0 ? `about ${durationWords(left)}` : 'longer than as a rule',
