@@ -390,6 +390,8 @@ export interface ListVariablesData {
     year: number;
     month: number | null;
   }[];
+  /** There are older periods than are given. */
+  more_periods: boolean;
   as_of: string;
 }
 
