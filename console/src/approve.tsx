@@ -25,6 +25,7 @@ function OfRun({ run, held, may, onDone }: Way & { run: number }) {
   const [preview, setPreview] = useState<{ stream: string; examples: Example[] }[] | null>(null)
   const [error, setError] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
+  // The button that asks is not disabled meanwhile: it would lose the focus, which comes back to it.
   const call = async (dryRun: boolean) => {
     setBusy(true)
     try {
@@ -53,7 +54,7 @@ function OfRun({ run, held, may, onDone }: Way & { run: number }) {
         . Nothing of it is sent until somebody approves.
       </p>
       {may === 'act' && (
-        <button type="button" disabled={busy} onClick={() => void call(true)}>
+        <button type="button" aria-disabled={busy} onClick={() => (busy ? undefined : void call(true))}>
           Approve …
         </button>
       )}

@@ -233,15 +233,18 @@ function Send({
       setBusy(false)
     }
   }
-  const show = (verb: Verb) => void call(verb, bodyOf(verb, filter), true)
+  // A disabled button would lose the focus, which comes back to it when the question is closed.
+  const show = (verb: Verb) => {
+    if (!busy) void call(verb, bodyOf(verb, filter), true)
+  }
   const total = preview?.streams.reduce((sum, one) => sum + one.rows, 0) ?? 0
   const closed = () => setPreview(null)
   return (
     <>
-      <button type="button" disabled={busy} onClick={() => show('retry')}>
+      <button type="button" aria-disabled={busy} onClick={() => show('retry')}>
         Retry rejected …
       </button>
-      <button type="button" disabled={busy} onClick={() => show('resend')}>
+      <button type="button" aria-disabled={busy} onClick={() => show('resend')}>
         Resend accepted …
       </button>
       <span role="status">{said}</span>
