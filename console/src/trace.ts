@@ -147,11 +147,13 @@ export function happeningsOf(trace: Trace): Happening[] {
   return happenings.sort((a, b) => b.at.localeCompare(a.at))
 }
 
-/** An input that the service accepted, beside what came back. */
+/** An input as it is at the partner, beside what came back. */
 export type Back = {
   period: string
   variable: string
-  sent: string
+  input: string
+  /** Of its row: nobody knows what the service has of one that is not accepted. */
+  state: string
   back: string
   verdict: string
 }
@@ -159,24 +161,16 @@ export type Back = {
 type Values = Pick<ListHotelValuesData, 'values' | 'more'>
 type Value = Values['values'][number]
 
-function isOfInputs({ stream, content }: Trace['rows'][number]): boolean {
-  return stream === 'calculator_inputs' && typeof content.inputs === 'object'
-}
-
-/** How many rows of inputs the service has not accepted as they stand. Nobody can say what it shows of them. Pure. */
-export function notAccepted({ rows }: Trace): number {
-  return rows.filter((row) => isOfInputs(row) && row.state !== 'accepted' && row.state !== 'gone').length
-}
-
 /** Where a period stands among those of the values, whose newest come first: a year before its months. */
 function rankOf(year: number, month: number | null): number {
   return year * 100 + (month ?? 13)
 }
 
 /**
- * Each input of an accepted row beside the value that the service shows for the same period. One that was sent blank is
- * left out of what the service shows. Of a hotel with more values than were given, nothing is said of the periods
- * beyond them; nor of a value that the last searches did not show. Pure.
+ * Each input beside the value that the service shows for the same period. One that was sent blank is left out of what
+ * the service shows. What came back is judged of accepted rows alone: nobody knows what the service has of another. Of
+ * a hotel with more values than were given, nothing is said of the periods beyond them; nor of a value that the last
+ * searches did not show. Pure.
  */
 export function comparedInputs(trace: Trace, { values, more }: Values): Back[] {
   const last = values.at(-1)
@@ -185,22 +179,25 @@ export function comparedInputs(trace: Trace, { values, more }: Values): Back[] {
     values.filter(({ direction }) => direction === 'input'),
     (one) => `${periodWords(one.period_year, one.period_month)} ${one.variable_id.toLowerCase()}`,
   )
-  const rows = trace.rows.filter((row) => isOfInputs(row) && row.state === 'accepted')
-  const compared = rows.flatMap(({ content }) =>
+  const rows = trace.rows.filter(
+    ({ stream, state, content }) =>
+      stream === 'calculator_inputs' && state !== 'gone' && typeof content.inputs === 'object',
+  )
+  const compared = rows.flatMap(({ state, content }) =>
     Object.entries(content.inputs as Record<string, string | null>).map(([id, given]): Back => {
       const period = periodWords(String(content.year), content.month as string | undefined)
       const found = shown.get(`${period} ${id.toLowerCase()}`) ?? []
-      const sent = String(given ?? '').trim()
+      const input = String(given ?? '').trim()
       const month = content.month === undefined || content.month === null ? null : Number(content.month)
       const isBeyond = rankOf(Number(content.year), month) <= seen
       const back = [...new Set(found.map(({ value }) => value))].join(' / ')
       return {
         period,
         variable: found[0]?.variable_name ?? id,
-        sent,
+        input,
+        state,
         back,
-        verdict:
-          found.length === 0 && isBeyond ? 'not looked at' : (staleWords(found) ?? judged(sent, back, found.length)),
+        verdict: isBeyond && found.length === 0 ? 'not looked at' : judgedOf(state, input, back, found),
       }
     }),
   )
@@ -212,6 +209,11 @@ export function staleWords(found: readonly Pick<Value, 'not_renewed_since'>[]): 
   const moments = found.flatMap(({ not_renewed_since }) => not_renewed_since ?? [])
   if (found.length === 0 || moments.length < found.length) return null
   return `not shown since ${momentWords(moments.sort().at(-1))}`
+}
+
+function judgedOf(state: string, input: string, back: string, found: readonly Value[]): string {
+  if (state !== 'accepted') return found.length === 0 ? 'not there' : 'not accepted'
+  return staleWords(found) ?? judged(input, back, found.length)
 }
 
 function judged(sent: string, back: string, found: number): string {

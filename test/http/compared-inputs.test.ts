@@ -22,15 +22,21 @@ function compared(rows: readonly Row[], shown: readonly Shown[], more = false) {
 const verdict = (sent: string | null, back: string) =>
   compared([{ inputs: { v: sent } }], [{ value: back }])[0]?.verdict
 
-it.each(['pending', 'rejected', 'invalid', 'parked', 'held', 'in_flight', 'unknown', 'gone'])(
-  'an input of a row that is %s is not said to have been sent',
+it.each(['pending', 'rejected', 'invalid', 'parked', 'held', 'in_flight', 'unknown'])(
+  'an input of a row that is %s is not judged by what came back',
   (state) => {
-    expect(compared([{ state, inputs: { v: '105' } }], [{ value: '100' }])).toEqual([])
+    const rows = [{ state, inputs: { v: '105' } }]
+    expect(compared(rows, [{ value: '100' }])).toMatchObject([{ input: '105', state, verdict: 'not accepted' }])
+    expect(compared(rows, [])).toMatchObject([{ state, verdict: 'not there' }])
   },
 )
 
+it('an input that the partner has no longer is not among those at the partner', () => {
+  expect(compared([{ state: 'gone', inputs: { v: '105' } }], [{ value: '100' }])).toEqual([])
+})
+
 it.each([null, '', ' '])('an input that was sent blank, as %j, is the same where nothing came back', (sent) => {
-  expect(compared([{ inputs: { v: sent } }], [])).toMatchObject([{ sent: '', back: '', verdict: 'the same' }])
+  expect(compared([{ inputs: { v: sent } }], [])).toMatchObject([{ input: '', back: '', verdict: 'the same' }])
   expect(verdict(sent, '5')).toBe('different')
 })
 

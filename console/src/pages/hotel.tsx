@@ -13,7 +13,6 @@ import {
   foreignOf,
   type Happening,
   happeningsOf,
-  notAccepted,
   staleWords,
   type Trace,
 } from '../trace.ts'
@@ -105,18 +104,11 @@ export function Hotel({ query }: PageProps) {
               />
             </Panel>
           </div>
-          <Panel title="Inputs as the service accepted them, beside those that came back">
+          <Panel title="Inputs at the partner, beside those that came back">
             {values.data === null ? (
               <Waiting of={values} />
             ) : (
-              <>
-                <Inputs rows={comparedInputs(trace.data, values.data)} more={trace.data.more.rows} />
-                {notAccepted(trace.data) > 0 && (
-                  <p class="small">
-                    {counted(notAccepted(trace.data), 'row')} of inputs not accepted as read last, and so not compared.
-                  </p>
-                )}
-              </>
+              <Inputs rows={comparedInputs(trace.data, values.data)} more={trace.data.more.rows} />
             )}
           </Panel>
           <Panel title="Values that came back">
@@ -283,17 +275,20 @@ function Inputs({ rows, more }: { rows: Back[]; more: number }) {
     <Table<Back>
       more={more > 0}
       name="Inputs"
-      empty="No row of inputs is accepted."
+      empty="No input was read."
       rows={rows}
       columns={[
         { name: 'Period', of: ({ period }) => period, kind: 'key' },
         { name: 'Variable', of: ({ variable }) => variable },
-        { name: 'Sent', of: ({ sent }) => sent, kind: 'number', show: ({ sent }) => sent },
+        { name: 'At the partner', of: ({ input }) => input, kind: 'number', show: ({ input }) => input },
+        { name: 'Row', of: ({ state }) => state },
         { name: 'Came back', of: ({ back }) => back, kind: 'number', show: ({ back }) => back },
         {
           name: 'Verdict',
           of: ({ verdict }) => verdict,
-          show: ({ verdict }) => <span class={`mark ${tones[verdict] ?? 'needs'}`}>{verdict}</span>,
+          show: ({ state, verdict }) => (
+            <span class={`mark ${state === 'accepted' ? (tones[verdict] ?? 'needs') : 'none'}`}>{verdict}</span>
+          ),
         },
       ]}
     />
