@@ -167,6 +167,7 @@ type Filter = {
   since: string | undefined
 }
 type Verb = 'retry' | 'resend'
+const paths: Record<Verb, string> = { retry: '/v1/rows/retry', resend: '/v1/rows/resend' }
 /** A dry run: what was asked, while which filter was seen, and what came of it. */
 type Preview = {
   verb: Verb
@@ -219,7 +220,7 @@ function Send({
   const call = async (verb: Verb, body: Preview['body'], dryRun: boolean) => {
     setBusy(true)
     try {
-      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(`/v1/rows/${verb}`, { ...body, dryRun })
+      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(paths[verb], { ...body, dryRun })
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
       setPreview(dryRun ? { verb, body, seen, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
       setSaid(
