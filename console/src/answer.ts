@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CallFailed } from './client.ts'
+import { nowThere } from './clock.ts'
 
 /** What a page knows: the newest answer, when it came, and what went wrong since. */
 export type Known<T> = {
@@ -54,7 +55,7 @@ export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs:
       try {
         const data = await asking.current()
         if (over) return
-        setKnown({ data, at: new Date(), error: null, computing: false, key })
+        setKnown({ data, at: new Date(nowThere()), error: null, computing: false, key })
         again(everyMs)
       } catch (error) {
         if (over) return
@@ -63,7 +64,6 @@ export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs:
           return again(computingMs)
         }
         const failed = error instanceof CallFailed ? error : new CallFailed(0, 'unexpected', String(error))
-        if (failed.status === 401) window.dispatchEvent(new Event('nightferry-signed-out'))
         setKnown((before) => ({ ...(before.key === key ? before : nothing), error: failed, computing: false, key }))
         // What is wrong with the question stays wrong.
         if (failed.status === 0 || failed.status >= 500 || failed.status === 409) again(retryMs)

@@ -100,7 +100,7 @@ export interface GetTonightData {
     code: string | null;
     reason: string | null;
   } | null;
-  /** When the schedule starts the next night; null: it starts none. */
+  /** When a schedule starts the next run that carries data; null: none does. */
   next: string | null;
   schedule: string | null;
   paused: {
@@ -108,7 +108,7 @@ export interface GetTonightData {
     reason: string | null;
     [key: string]: unknown;
   } | null;
-  /** How long half of the newest nights took at most. */
+  /** How long half of the newest runs of its job took at most. */
   typical_ms: number | null;
   /** When the run under way, or the next one, would then end. */
   ends: string | null;
@@ -151,6 +151,7 @@ export interface GetRunLiveData {
   requests_settled: number;
   pages: number;
   pages_loaded: number;
+  pages_failed: number;
   bytes: number;
   /** When it will end at this speed; null: nobody can tell, or it has ended. */
   ends_at: string | null;
@@ -251,6 +252,7 @@ export interface GetRunProgressData {
   requests_settled: number;
   pages: number;
   pages_loaded: number;
+  pages_failed: number;
   /** When it will end at this speed; null: nobody can tell, or it has ended. */
   ends_at: string | null;
   /** When it has to have ended. */
@@ -388,6 +390,8 @@ export interface ListVariablesData {
     year: number;
     month: number | null;
   }[];
+  /** There are older periods than are given. */
+  more_periods: boolean;
   as_of: string;
 }
 

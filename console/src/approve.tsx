@@ -24,14 +24,21 @@ export function Approve({ held, ...way }: Way) {
 function OfRun({ run, held, may, onDone }: Way & { run: number }) {
   const [preview, setPreview] = useState<{ stream: string; examples: Example[] }[] | null>(null)
   const [error, setError] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  // The button that asks is not disabled meanwhile: it would lose the focus, which comes back to it.
   const call = async (dryRun: boolean) => {
+    setBusy(true)
     try {
       const { plans } = await post<ApproveRunData>(`/v1/runs/${run}/approve`, { dryRun })
       setError(null)
       setPreview(dryRun ? (plans as { stream: string; examples: Example[] }[]) : null)
       if (!dryRun) onDone()
     } catch (failed) {
+      // What stands behind a dialog is neither seen nor read out.
+      setPreview(null)
       setError((failed as Error).message)
+    } finally {
+      setBusy(false)
     }
   }
   return (
@@ -47,7 +54,7 @@ function OfRun({ run, held, may, onDone }: Way & { run: number }) {
         . Nothing of it is sent until somebody approves.
       </p>
       {may === 'act' && (
-        <button type="button" onClick={() => void call(true)}>
+        <button type="button" aria-disabled={busy} onClick={() => (busy ? undefined : void call(true))}>
           Approve …
         </button>
       )}
@@ -72,7 +79,7 @@ function OfRun({ run, held, may, onDone }: Way & { run: number }) {
             ]}
           />
           <p class="row">
-            <button type="button" class="main" onClick={() => void call(false)}>
+            <button type="button" class="main" disabled={busy} onClick={() => void call(false)}>
               Approve
             </button>
             <button type="button" onClick={() => setPreview(null)}>

@@ -1,4 +1,5 @@
 import type { Problem } from './api-types.ts'
+import { learnClock } from './clock.ts'
 import { parseExact } from './exact.ts'
 
 /** An answer that is none: what the daemon said, or that it said nothing. */
@@ -63,8 +64,10 @@ async function answerOf(method: string, path: string, body?: object): Promise<Re
     const words = navigator.onLine ? 'Nightferry does not answer.' : 'This computer is offline.'
     throw new CallFailed(0, 'no_answer', words)
   }
+  learnClock(answer.headers.get('date'))
   if (method === 'GET' && answer.status === 202) throw new CallFailed(202, 'computing', 'The answer is being computed.')
   if (answer.ok) return answer
+  if (answer.status === 401) window.dispatchEvent(new Event('nightferry-signed-out'))
   const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>
   throw new CallFailed(
     answer.status,

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { addressOf } from './address.ts'
 import type { Known } from './answer.ts'
+import { nowThere } from './clock.ts'
 import { csvOf, saveAs } from './csv.ts'
 import { ageWords, grouped, momentWords, verdictOf } from './words.ts'
 
@@ -152,10 +153,10 @@ export function Facts({ of }: { of: [string, ComponentChildren, ComponentChildre
 
 /** The heading of a page with how old its data are, and what is the matter if nobody answers. */
 export function Head({ title, of }: { title: string; of?: Known<unknown> }) {
-  const [now, setNow] = useState(() => new Date())
+  const [now, setNow] = useState(() => new Date(nowThere()))
   const at = of?.at ?? null
   useEffect(() => {
-    const timer = setInterval(() => setNow(new Date()), 1_000)
+    const timer = setInterval(() => setNow(new Date(nowThere())), 1_000)
     return () => clearInterval(timer)
   }, [])
   useEffect(() => {
@@ -170,13 +171,11 @@ export function Head({ title, of }: { title: string; of?: Known<unknown> }) {
           {at === null ? '' : `as of ${momentWords(at)}, ${ageWords(at, now)} ago`}
         </span>
       </div>
-      <div role="status">
-        {error !== null && (
-          <p class={`notice ${at === null ? 'failed' : ''}`}>
-            {error.message} {at !== null && `What you see is ${ageWords(at, now)} old. `}
-            {(error.status === 0 || error.status >= 500) && 'The page tries again by itself.'}
-          </p>
-        )}
+      <div class={error === null ? '' : `notice ${at === null ? 'failed' : ''}`}>
+        <span role="status">{error?.message}</span>{' '}
+        {/* It grows each second: within what is read out, it would be read out each second. */}
+        {error !== null && at !== null && `What you see is ${ageWords(at, now)} old. `}
+        {error !== null && (error.status === 0 || error.status >= 500) && 'The page tries again by itself.'}
       </div>
     </>
   )

@@ -1,5 +1,5 @@
 import type { ListHotelValuesData } from './api-types.ts'
-import { counted, periodWords } from './words.ts'
+import { counted, momentWords, periodWords } from './words.ts'
 
 /** What `GET /v1/hotels/{hotel}` answers, as far as the console reads it. */
 export type Trace = {
@@ -19,6 +19,8 @@ export type Trace = {
     mapped_at: string
     mapped_by_submission: number
     changed_at: string | null
+    /** Since when the service no longer has it. */
+    removed_at: string | null
     calculators: number
     searched_at: string | null
     newest_calculator_change: string | null
@@ -45,15 +47,23 @@ export type Trace = {
     attempted_at: string | null
     settled_at: string | null
   }[]
-  differences: unknown[]
+  /** Of inputs; those that were never sent come last. */
+  differences: { kind: string }[]
   row_differences: unknown[]
   more: { rows: number; submissions: number; differences: number; row_differences: number; actions: number }
   actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
 }
 
-/** How much of a hotel is at the service otherwise than it was sent, or not at all. */
-export function differencesOf({ differences, row_differences, more }: Trace): number {
-  return differences.length + row_differences.length + more.differences + more.row_differences
+/** How many of the differences of inputs are of values that were never sent; of those that were not given, too. */
+export function foreignOf({ differences, more }: Pick<Trace, 'differences' | 'more'>): number {
+  const foreign = differences.filter(({ kind }) => kind === 'foreign').length
+  return foreign === 0 ? 0 : foreign + more.differences
+}
+
+/** How much of a hotel is at the service otherwise than it was sent, or not at all. Pure. */
+export function differencesOf(trace: Trace): number {
+  const { differences, row_differences, more } = trace
+  return differences.length + more.differences - foreignOf(trace) + row_differences.length + more.row_differences
 }
 
 /** Something that happened to a hotel, on its way to the service, back, or here. */
@@ -109,6 +119,9 @@ export function happeningsOf(trace: Trace): Happening[] {
             run: null,
           },
         ]),
+    ...(company?.removed_at == null
+      ? []
+      : [{ at: company.removed_at, way: 'came' as const, words: 'the service no longer has its company', run: null }]),
     ...(company?.newest_calculator_change == null
       ? []
       : [
@@ -134,43 +147,77 @@ export function happeningsOf(trace: Trace): Happening[] {
   return happenings.sort((a, b) => b.at.localeCompare(a.at))
 }
 
-/** An input as it was sent, beside what came back. */
+/** An input as it is at the partner, beside what came back. */
 export type Back = {
   period: string
   variable: string
-  sent: string
+  input: string
+  /** Of its row: nobody knows what the service has of one that is not accepted. */
+  state: string
   back: string
-  verdict: 'the same' | 'the same number' | 'different' | 'not there'
+  verdict: string
 }
 
-/** Each input that is wanted at the service beside the value that the service shows for the same period. Pure. */
-export function comparedInputs(trace: Trace, values: ListHotelValuesData['values']): Back[] {
+type Values = Pick<ListHotelValuesData, 'values' | 'more'>
+type Value = Values['values'][number]
+
+/** Where a period stands among those of the values, whose newest come first: a year before its months. */
+function rankOf(year: number, month: number | null): number {
+  return year * 100 + (month ?? 13)
+}
+
+/**
+ * Each input beside the value that the service shows for the same period. One that was sent blank is left out of what
+ * the service shows. What came back is judged of accepted rows alone: nobody knows what the service has of another. Of
+ * a hotel with more values than were given, nothing is said of the periods beyond them; nor of a value that the last
+ * searches did not show. Pure.
+ */
+export function comparedInputs(trace: Trace, { values, more }: Values): Back[] {
+  const last = values.at(-1)
+  const seen = more && last !== undefined ? rankOf(last.period_year, last.period_month) : -1
   const shown = Map.groupBy(
     values.filter(({ direction }) => direction === 'input'),
     (one) => `${periodWords(one.period_year, one.period_month)} ${one.variable_id.toLowerCase()}`,
   )
   const rows = trace.rows.filter(
-    ({ stream, content }) => stream === 'calculator_inputs' && typeof content.inputs === 'object',
+    ({ stream, state, content }) =>
+      stream === 'calculator_inputs' && state !== 'gone' && typeof content.inputs === 'object',
   )
-  const compared = rows.flatMap(({ content }) =>
-    Object.entries(content.inputs as Record<string, string>).map(([id, sent]): Back => {
+  const compared = rows.flatMap(({ state, content }) =>
+    Object.entries(content.inputs as Record<string, string | null>).map(([id, given]): Back => {
       const period = periodWords(String(content.year), content.month as string | undefined)
       const found = shown.get(`${period} ${id.toLowerCase()}`) ?? []
+      const input = String(given ?? '').trim()
+      const month = content.month === undefined || content.month === null ? null : Number(content.month)
+      const isBeyond = rankOf(Number(content.year), month) <= seen
       const back = [...new Set(found.map(({ value }) => value))].join(' / ')
       return {
         period,
         variable: found[0]?.variable_name ?? id,
-        sent: String(sent),
+        input,
+        state,
         back,
-        verdict: judged(String(sent), back, found.length),
+        verdict: isBeyond && found.length === 0 ? 'not looked at' : judgedOf(state, input, back, found),
       }
     }),
   )
   return compared.sort((a, b) => b.period.localeCompare(a.period) || a.variable.localeCompare(b.variable))
 }
 
-function judged(sent: string, back: string, found: number): Back['verdict'] {
-  if (found === 0) return 'not there'
+/** That no value was shown by the last searches, and since when; null: one was. Pure. */
+export function staleWords(found: readonly Pick<Value, 'not_renewed_since'>[]): string | null {
+  const moments = found.flatMap(({ not_renewed_since }) => not_renewed_since ?? [])
+  if (found.length === 0 || moments.length < found.length) return null
+  return `not shown since ${momentWords(moments.sort().at(-1))}`
+}
+
+function judgedOf(state: string, input: string, back: string, found: readonly Value[]): string {
+  if (state !== 'accepted') return found.length === 0 ? 'not there' : 'not accepted'
+  return staleWords(found) ?? judged(input, back, found.length)
+}
+
+function judged(sent: string, back: string, found: number): string {
+  if (found === 0) return sent === '' ? 'the same' : 'not there'
   if (sent === back) return 'the same'
   const number = numberOf(sent)
   return number !== null && number === numberOf(back) ? 'the same number' : 'different'

@@ -11,6 +11,8 @@ const patienceMs = 150
 const failureToldMs = 60_000
 /** How many times as long as an answer took it is given again: a page that asks every few seconds costs a tenth. */
 const restFactor = 10
+/** How long after its rest an answer is given while it is computed again; an older one is waited for. Milliseconds. */
+const lateMs = 60_000
 
 /** What a request gets: an answer with the moment it is of, or since when it is being computed. */
 type Given<T> = { answer: T; asOf: Date; computingSince: null } | { answer: null; computingSince: Date }
@@ -53,14 +55,16 @@ export class AnswerCache {
 
   /**
    * An answer that every page needs. The request waits for the first. What took little time is asked again each time;
-   * what took long is given again for some times as long, and then until a newer one is there.
+   * what took long is given again for some times as long, and for a minute more until a newer one is there. Older than
+   * that it may be of yesterday: the request waits for the newer one, and is told why there is none.
    * @throws what `make` throws while the request waits.
    */
   async often<T>(key: string, now: Date, make: () => Promise<T>): Promise<{ answer: T; asOf: Date }> {
     const kept = this.#kept.get(key)
     if (kept !== undefined && isYoung(kept.at, now, kept.tookMs * restFactor)) return given<T>(kept)
     const { done } = this.#computing.get(key) ?? this.#compute(key, now, make)
-    if (kept === undefined) return given<T>(await done)
+    const isOld = kept === undefined || !isYoung(kept.at, now, kept.tookMs * restFactor + lateMs)
+    if (isOld) return given<T>(await done)
     return given<T>((await Promise.race([done, later()])) ?? kept)
   }
 

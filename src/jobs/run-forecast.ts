@@ -57,8 +57,8 @@ async function shareDone(db: Database, run: Run): Promise<number | null> {
     return all === 0 ? null : rows_settled / all
   }
   if (run.step !== 'pull') return null
-  const { pages, pages_loaded } = await runProgress(db, run.run_id)
-  return pages === 0 ? null : pages_loaded / pages
+  const { pages, pages_loaded, pages_failed } = await runProgress(db, run.run_id)
+  return pages === 0 ? null : (pages_loaded + pages_failed) / pages
 }
 
 /** Where a run stands, as far as its end can be told from it. */

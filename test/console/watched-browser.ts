@@ -84,6 +84,18 @@ export async function visit(api: Pick<Served, 'url'>, watched: Watched, token = 
   }
 }
 
+/** Has the API answer a page otherwise than it does. */
+export async function answered<T>(page: Page, path: RegExp, change: (answer: T) => object): Promise<void> {
+  await page.route(path, async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...change((await response.json()) as T) } })
+  })
+}
+
+/** One of the facts of a page, by its name. */
+export const factOf = (page: Page, name: string): Locator =>
+  page.locator('.facts > div', { has: page.getByText(name, { exact: true }) })
+
 /** The address that signs in once, as `nightferry console` prints it. */
 export async function linkOf({ url }: Pick<Served, 'url'>, token: string): Promise<string> {
   const address = new URL('/console/links', url)

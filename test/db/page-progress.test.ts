@@ -2,12 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { renderPages } from '../../src/cli/verbs/status.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
-import { pageProgress } from '../../src/db/runs/run-progress.ts'
+import { pageProgress, runProgress } from '../../src/db/runs/run-progress.ts'
 import type { SearchPage } from '../../src/db/tables/service-tables.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let db: Database
 let runId: number
+/** The request made last. */
+let newest: number
 
 beforeAll(async () => {
   const { url } = await testDatabase()
@@ -30,6 +32,7 @@ async function search(kind: string, partition: string, ...pages: Partial<SearchP
     .values({ run_id: runId, kind, partition, state: 'settled', row_count: 0 })
     .returning('submission_id')
     .executeTakeFirstOrThrow()
+  newest = submission_id
   const listed = { submission_id, url: 'https://pages.example/', state: 'loaded' as const }
   await db
     .insertInto('search_page')
@@ -54,4 +57,15 @@ test('unchanged elements of other searches are not counted as companies, and a f
   expect(text).toMatch(/^Pages of the searches: 2 of 3 loaded · 1 failed · 3 companies, 2 of them unchanged/)
   expect(text).toMatch(/^all_standards +2 +failed +6 +download_failed: 404$/m)
   expect(text).toMatch(/^calculators +1 +loaded +0 +with care: company_twice$/m)
+})
+
+test('pages of a run that failed are not counted as loaded, and those of a search that was given up not at all', async () => {
+  await search('calculators_search', '', {}, { state: 'failed' }, { state: 'listed' })
+  const before = await runProgress(db, runId)
+  await search('calculators_search', '', {}, {}, {})
+  await db.updateTable('submission').set({ state: 'abandoned' }).where('submission_id', '=', newest).execute()
+  const progress = await runProgress(db, runId)
+  const pages = await pageProgress(db, runId, 'calculators_search')
+  expect(progress).toMatchObject({ pages: pages?.pages, pages_loaded: pages?.loaded, pages_failed: pages?.failed })
+  expect(progress).toEqual({ ...before, requests: before.requests + 1, requests_settled: before.requests_settled + 1 })
 })

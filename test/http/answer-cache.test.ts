@@ -116,12 +116,26 @@ describe('an answer that every page needs', () => {
     const { make, end } = slow<string>()
     expect(await cache.often('a', at(500), make)).toMatchObject({ answer: 'old', asOf: at(0) })
     expect(make).not.toHaveBeenCalled()
-    const later = at(3_600_000)
+    const later = at(30_000)
     expect(await cache.often('a', later, make)).toMatchObject({ answer: 'old', asOf: at(0) })
     end('new')
     await vi.waitFor(async () => {
       expect(await cache.often('a', later, make)).toMatchObject({ answer: 'new', asOf: later })
     }, patience)
     expect(make).toHaveBeenCalledTimes(1)
+  })
+
+  it('an answer that every page needs and that has become old is waited for, and why there is none is told each time', async () => {
+    const cache = new AnswerCache()
+    await cache.often('a', at(0), () => new Promise((resolve) => setTimeout(resolve, 100, 'old')))
+    const failing = async () => {
+      throw new Error('it took too long')
+    }
+    await expect(cache.often('a', at(3_600_000), failing)).rejects.toThrow('it took too long')
+    await expect(cache.often('a', at(3_600_001), failing)).rejects.toThrow('it took too long')
+    const { make, end } = slow<string>()
+    const asked = cache.often('a', at(3_600_002), make)
+    setTimeout(end, 300, 'new')
+    expect(await asked).toMatchObject({ answer: 'new', asOf: at(3_600_002) })
   })
 })

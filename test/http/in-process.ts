@@ -15,7 +15,8 @@ export type ReadingApi = AsyncDisposable & {
   text(path: string): Promise<string>
 }
 
-export function readingApi(world: World): ReadingApi {
+/** @param change of the configuration of the world. */
+export function readingApi(world: World, change: (config: ReturnType<World['config']>) => void = () => {}): ReadingApi {
   const pool = createPool(world.databaseUrl, {
     max: 2,
     applicationName: 'tests',
@@ -25,6 +26,7 @@ export function readingApi(world: World): ReadingApi {
   const db = createDatabase(pool)
   const config = world.config()
   Object.assign(config.http, { token })
+  change(config)
   const contract = loadContract(packagedContract)
   const deps = { config, db, pool, contract, logger: inspectedLogger(), now: () => new Date() }
   const context = { deps, db, asks: { settings: () => [] }, conceal: (text: string) => text }

@@ -6,7 +6,16 @@ import { exactText } from '../exact.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Field, Head, Name, Panel, Table, Waiting } from '../parts.tsx'
 import { Plot } from '../plot.tsx'
-import { type Back, comparedInputs, differencesOf, type Happening, happeningsOf, type Trace } from '../trace.ts'
+import {
+  type Back,
+  comparedInputs,
+  differencesOf,
+  foreignOf,
+  type Happening,
+  happeningsOf,
+  staleWords,
+  type Trace,
+} from '../trace.ts'
 import { counted, grouped, momentWords, periodWords } from '../words.ts'
 
 type Value = ListHotelValuesData['values'][number]
@@ -95,11 +104,11 @@ export function Hotel({ query }: PageProps) {
               />
             </Panel>
           </div>
-          <Panel title="Inputs as sent, beside those that came back">
+          <Panel title="Inputs at the partner, beside those that came back">
             {values.data === null ? (
               <Waiting of={values} />
             ) : (
-              <Inputs rows={comparedInputs(trace.data, values.data.values)} more={trace.data.more.rows} />
+              <Inputs rows={comparedInputs(trace.data, values.data)} more={trace.data.more.rows} />
             )}
           </Panel>
           <Panel title="Values that came back">
@@ -178,6 +187,7 @@ function Standing({ trace }: { trace: Trace }) {
   const property = trace.rows.find(({ stream }) => stream === 'properties')
   const name = property?.content.name
   const { company } = trace
+  const foreign = foreignOf(trace)
   return (
     <Panel title="In short">
       <Facts
@@ -190,7 +200,14 @@ function Standing({ trace }: { trace: Trace }) {
           [
             'At the service',
             company === null ? 'not mapped' : <Name key="service" of={company.name ?? company.company_id} />,
-            company === null ? 'so nothing of it came back' : <code key="id">{company.company_id}</code>,
+            company === null ? (
+              'so nothing of it came back'
+            ) : (
+              <span key="id">
+                {company.removed_at != null && `gone since ${momentWords(company.removed_at)} `}
+                <code>{company.company_id}</code>
+              </span>
+            ),
           ],
           [
             'Rows accepted',
@@ -204,7 +221,11 @@ function Standing({ trace }: { trace: Trace }) {
             company === null ? '–' : counted(company.calculators, 'calculator'),
             company?.searched_at ? `searched ${momentWords(company.searched_at)}` : undefined,
           ],
-          ['Differences', grouped(differencesOf(trace)), 'sent and shown otherwise'],
+          [
+            'Differences',
+            grouped(differencesOf(trace)),
+            `sent and shown otherwise${foreign === 0 ? '' : `; ${grouped(foreign)} more there that ${foreign === 1 ? 'was' : 'were'} never sent`}`,
+          ],
         ]}
       />
     </Panel>
@@ -246,23 +267,28 @@ function Older({ of: { more } }: { of: Trace }) {
   return <p class="small">{older.join(' and ')}: nightferry trace shows them all.</p>
 }
 
+const tones: Record<string, string> = { 'the same': 'well', 'not looked at': 'none' }
+
 /** @param more rows of the hotel that the page was not given. */
 function Inputs({ rows, more }: { rows: Back[]; more: number }) {
   return (
     <Table<Back>
       more={more > 0}
       name="Inputs"
-      empty="No input was sent."
+      empty="No input was read."
       rows={rows}
       columns={[
         { name: 'Period', of: ({ period }) => period, kind: 'key' },
         { name: 'Variable', of: ({ variable }) => variable },
-        { name: 'Sent', of: ({ sent }) => sent, kind: 'number', show: ({ sent }) => sent },
+        { name: 'At the partner', of: ({ input }) => input, kind: 'number', show: ({ input }) => input },
+        { name: 'Row', of: ({ state }) => state },
         { name: 'Came back', of: ({ back }) => back, kind: 'number', show: ({ back }) => back },
         {
           name: 'Verdict',
           of: ({ verdict }) => verdict,
-          show: ({ verdict }) => <span class={`mark ${verdict === 'the same' ? 'well' : 'needs'}`}>{verdict}</span>,
+          show: ({ state, verdict }) => (
+            <span class={`mark ${state === 'accepted' ? (tones[verdict] ?? 'needs') : 'none'}`}>{verdict}</span>
+          ),
         },
       ]}
     />
@@ -288,6 +314,10 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
   const at = (of: number, month: number | null) => {
     const found = series.filter((one) => one.period_year === of && one.period_month === month)
     return found.length === 0 ? undefined : [...new Set(found.map(({ value }) => value))].join(' / ')
+  }
+  const words = (of: number, month: number | null) => {
+    const stale = staleWords(series.filter((one) => one.period_year === of && one.period_month === month))
+    return [at(of, month), stale && `(${stale})`].filter(Boolean).join(' ')
   }
   const line = (of: number) => months.map((month) => numberOf(at(of, month)))
   const periods = [...months, null]
@@ -324,15 +354,15 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
             { name: 'Period', of: (month) => (month === null ? 'the year' : periodWords(year, month)), kind: 'key' },
             {
               name: String(year),
-              of: (month) => at(year, month) ?? '',
+              of: (month) => words(year, month),
               kind: 'number',
-              show: (month) => at(year, month),
+              show: (month) => words(year, month),
             },
             {
               name: String(year - 1),
-              of: (month) => at(year - 1, month) ?? '',
+              of: (month) => words(year - 1, month),
               kind: 'number',
-              show: (month) => at(year - 1, month),
+              show: (month) => words(year - 1, month),
             },
           ]}
         />

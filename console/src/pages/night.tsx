@@ -74,6 +74,7 @@ export function Night({ query }: PageProps) {
   const nights = useAnswer('nights', () => get<ListNightsData>('/v1/nights', { limit: 100 }), 30_000)
   const list = nights.data?.nights ?? []
   const run = Number(query.get('run')) || (list[0]?.run_id ?? 0)
+  const before = list.find(({ run_id }) => run_id < run)
   const other = Number(query.get('with')) || 0
   const beside = useAnswer(other > 0 ? `run ${other}` : null, () => get<GetRunData>(`/v1/runs/${other}`), 30_000)
   const of = useAnswer(run > 0 ? `run ${run}` : null, () => get<GetRunData>(`/v1/runs/${run}`), 5_000)
@@ -94,12 +95,8 @@ export function Night({ query }: PageProps) {
           of={[['', 'no other night'], ...named(other)]}
           onGive={(text) => goWith({ with: text })}
         />
-        {list[1] !== undefined && other === 0 && run > 0 && (
-          <a
-            href={addressOf('night', { run, with: list.find(({ run_id }) => run_id < run)?.run_id ?? list[1].run_id })}
-          >
-            Beside the night before
-          </a>
+        {before !== undefined && other === 0 && run > 0 && (
+          <a href={addressOf('night', { run, with: before.run_id })}>Beside the night before</a>
         )}
       </div>
       {run === 0 ? (
@@ -128,13 +125,21 @@ function Compared({ one, other }: { one: GetRunData; other: GetRunData }) {
   const lines = (run: GetRunData) => ((run.report ?? {}) as Report).streams ?? []
   const names = [...new Set([...lines(one), ...lines(other)].map(({ stream }) => stream))]
   const counted = ['read', 'sent', 'rejected', 'parked'] as const
-  const at = (run: GetRunData, stream: string, name: string) =>
-    Number(lines(run).find((line) => line.stream === stream)?.[name] ?? 0)
+  const at = (run: GetRunData, stream: string, name: string) => {
+    const count = lines(run).find((line) => line.stream === stream)?.[name] ?? null
+    return count === null ? null : Number(count)
+  }
+  const unreported = [one, other].filter(({ report }) => report === null)
   return (
     <Panel title={`Run ${one.run_id} beside run ${other.run_id}, in rows`}>
+      {unreported.map(({ run_id }) => (
+        <p key={run_id} class="quiet">
+          Run {run_id} has no report: nobody counted its rows.
+        </p>
+      ))}
       <Table<string>
         name={`Run ${one.run_id} beside run ${other.run_id}`}
-        empty="One of them has no report."
+        empty="Nothing can be compared."
         rows={names}
         columns={[
           { name: 'Stream', of: (stream) => stream, kind: 'key' },

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { addressOf, goWith } from '../address.ts'
 import { useAnswer } from '../answer.ts'
 import type { GetTonightData, ListCausesData, ListRowsData, ResendRowsData, RetryRowsData } from '../api-types.ts'
 import { Approve } from '../approve.tsx'
 import { get, post } from '../client.ts'
+import { nowThere } from '../clock.ts'
 import type { PageProps } from '../main.tsx'
 import { Ask, Choice, Field, Head, HotelLink, Panel, Table, Waiting } from '../parts.tsx'
 import { counted, momentWords } from '../words.ts'
@@ -24,8 +25,9 @@ export function Rows({ query, may }: PageProps) {
   const days = Number(query.get('days') ?? '')
   const text = (name: string) => query.get(name) || undefined
   // To the minute, so that the question stays the same one.
-  const since = days > 0 ? new Date(Math.floor((Date.now() - days * dayMs) / 60_000) * 60_000).toISOString() : undefined
+  const since = days > 0 ? new Date(Math.floor((nowThere() - days * dayMs) / 60_000) * 60_000).toISOString() : undefined
   const filter = { stream: text('stream'), reason: text('reason'), partnerId: text('hotel'), since }
+  const seen = JSON.stringify([filter.stream, filter.reason, filter.partnerId, days])
   const cursor = text('cursor')
   const asked = JSON.stringify([state, query.toString()])
   const causes = useAnswer(
@@ -60,9 +62,12 @@ export function Rows({ query, may }: PageProps) {
         <Field label="Hotel" value={filter.partnerId ?? ''} onGive={give('hotel')} />
         <Field label="Text in the reason" value={filter.reason ?? ''} onGive={give('reason')} />
         <Choice label="So since" value={query.get('days') ?? ''} of={ages} onGive={give('days')} />
-        <Send filter={filter} may={may} onDone={() => [causes, rows].map(({ again }) => again())} />
+        <Send filter={filter} seen={seen} may={may} onDone={() => [causes, rows].map(({ again }) => again())} />
       </div>
-      <Panel title="By cause">
+      <Panel
+        title="By cause"
+        aside={causes.data !== null && <span class="small quiet">counted {momentWords(causes.data.as_of)}</span>}
+      >
         {causes.data === null ? (
           <Waiting of={causes} />
         ) : (
@@ -161,25 +166,63 @@ type Filter = {
   partnerId: string | undefined
   since: string | undefined
 }
-type Preview = { verb: 'retry' | 'resend'; streams: { stream: string; rows: number }[]; beyond: string[] }
+type Verb = 'retry' | 'resend'
+const paths: Record<Verb, string> = { retry: '/v1/rows/retry', resend: '/v1/rows/resend' }
+/** A dry run: what was asked, while which filter was seen, and what came of it. */
+type Preview = {
+  verb: Verb
+  body: Partial<Filter> & { all: boolean }
+  seen: string
+  streams: { stream: string; rows: number }[]
+  beyond: string[]
+}
 
-/** Retry of what was rejected and resend of what was accepted, each first shown as the dry run tells it. */
-function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; onDone: () => void }) {
-  const [preview, setPreview] = useState<Preview | null>(null)
+/** What a retry or a resend of a filter asks for. Accepted rows have no reason. */
+function bodyOf(verb: Verb, { reason, ...rest }: Filter): Preview['body'] {
+  const body = verb === 'retry' ? { ...rest, reason } : rest
+  return { ...body, all: Object.values(body).every((one) => one === undefined) }
+}
+
+/** Which rows a preview is of, in words. */
+function scopeWords({ verb, body: { stream, partnerId, reason, since, all } }: Preview): string {
+  const parts = [
+    stream && `of ${stream}`,
+    partnerId && `of ${partnerId}`,
+    reason && `with “${reason}” in the reason`,
+    since && `since ${momentWords(since)}`,
+  ].filter(Boolean)
+  const named = all ? 'of every hotel and stream' : parts.join(', ')
+  return `Rows that were ${verb === 'retry' ? 'rejected' : 'accepted'}, ${named}.`
+}
+
+/**
+ * Retry of what was rejected and resend of what was accepted, each first shown as the dry run tells it: what is marked
+ * is what was shown.
+ * @param seen the filter as the address has it: a preview of another one is not shown.
+ */
+function Send({
+  filter,
+  seen,
+  may,
+  onDone,
+}: {
+  filter: Filter
+  seen: string
+  may: 'act' | 'read'
+  onDone: () => void
+}) {
+  const [made, setPreview] = useState<Preview | null>(null)
   const [said, setSaid] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  useEffect(() => setPreview(null), [seen])
   if (may !== 'act') return null
-  const { stream, reason, partnerId, since } = filter
-  const all = [stream, reason, partnerId, since].every((one) => one === undefined)
-  const ask = async (verb: Preview['verb'], dryRun: boolean) => {
-    const body =
-      verb === 'retry' ? { stream, reason, partnerId, since, all, dryRun } : { stream, partnerId, since, all, dryRun }
+  const preview = made?.seen === seen ? made : null
+  const call = async (verb: Verb, body: Preview['body'], dryRun: boolean) => {
+    setBusy(true)
     try {
-      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(
-        verb === 'retry' ? '/v1/rows/retry' : '/v1/rows/resend',
-        body,
-      )
+      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(paths[verb], { ...body, dryRun })
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
-      setPreview(dryRun ? { verb, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
+      setPreview(dryRun ? { verb, body, seen, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
       setSaid(
         dryRun ? null : `${counted(rows, 'row')} marked; the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`,
       )
@@ -187,21 +230,28 @@ function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; on
     } catch (failed) {
       setPreview(null)
       setSaid((failed as Error).message)
+    } finally {
+      setBusy(false)
     }
+  }
+  // A disabled button would lose the focus, which comes back to it when the question is closed.
+  const show = (verb: Verb) => {
+    if (!busy) void call(verb, bodyOf(verb, filter), true)
   }
   const total = preview?.streams.reduce((sum, one) => sum + one.rows, 0) ?? 0
   const closed = () => setPreview(null)
   return (
     <>
-      <button type="button" onClick={() => void ask('retry', true)}>
+      <button type="button" aria-disabled={busy} onClick={() => show('retry')}>
         Retry rejected …
       </button>
-      <button type="button" onClick={() => void ask('resend', true)}>
+      <button type="button" aria-disabled={busy} onClick={() => show('resend')}>
         Resend accepted …
       </button>
       <span role="status">{said}</span>
       {preview !== null && (
         <Ask title={preview.verb === 'retry' ? 'Retry rejected rows?' : 'Resend accepted rows?'} onClose={closed}>
+          <p>{scopeWords(preview)}</p>
           <p>
             {total === 0
               ? 'No row is like that, or all of them are marked already.'
@@ -228,8 +278,8 @@ function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; on
             <button
               type="button"
               class="main"
-              disabled={total === 0 || preview.beyond.length > 0}
-              onClick={() => void ask(preview.verb, false)}
+              disabled={busy || total === 0 || preview.beyond.length > 0}
+              onClick={() => void call(preview.verb, preview.body, false)}
             >
               {preview.verb === 'retry' ? 'Retry' : 'Resend'}
             </button>

@@ -142,7 +142,9 @@ function Standing({ of }: { of: GetServiceData }) {
           ['Address', <code key="url">{of.base_url ?? 'not set'}</code>],
           [
             'Key',
-            of.key_refused === null ? (
+            of.key_refused === null && key === null ? (
+              'not used yet'
+            ) : of.key_refused === null ? (
               <span key="key" class="mark well">
                 ✓ accepted
               </span>
@@ -153,7 +155,7 @@ function Standing({ of }: { of: GetServiceData }) {
             ),
             of.key_refused === null
               ? key === null
-                ? 'not used yet'
+                ? undefined
                 : `last used ${momentWords(key.used_at)}`
               : `since ${momentWords(of.key_refused.since)}: ${of.key_refused.reason ?? ''}`,
           ],

@@ -3,6 +3,7 @@ import { useAnswer } from '../answer.ts'
 import type { GetRunLiveData, GetTonightData, ListNightsData } from '../api-types.ts'
 import { Approve } from '../approve.tsx'
 import { get } from '../client.ts'
+import { nowThere } from '../clock.ts'
 import type { PageProps } from '../main.tsx'
 import { Facts, Head, Mark, Panel, Sentences, Table, Waiting } from '../parts.tsx'
 import { ageWords, bytesWords, durationWords, grouped, momentWords, verdictOf } from '../words.ts'
@@ -53,14 +54,13 @@ export function Tonight({ may }: PageProps) {
           >
             {strip.data === null ? <Waiting of={strip} /> : <Strip nights={strip.data.nights} />}
           </Panel>
-          <Panel title="What needs a person, by cause">
+          <Panel
+            title="What needs a person, by cause"
+            aside={<span class="small quiet">rows counted {momentWords(tonight.needs_as_of)}</span>}
+          >
             <Table<Cause>
               name="Causes"
-              empty={
-                isHeld(tonight)
-                  ? 'Nothing but what the guard holds until somebody approves it.'
-                  : 'Nothing. Every row of the partner is accepted, or on its way.'
-              }
+              empty={nothingWords(tonight)}
               rows={tonight.causes}
               more={tonight.more_causes}
               columns={[
@@ -94,6 +94,16 @@ export function Tonight({ may }: PageProps) {
 
 function isHeld({ held, needs }: GetTonightData): boolean {
   return held.length > 0 || needs.some(({ state }) => state === 'held')
+}
+
+/** What an empty list of causes means: only a night that read the partner's rows knows of all of them. */
+function nothingWords(tonight: GetTonightData): string {
+  if (isHeld(tonight)) return 'Nothing but what the guard holds until somebody approves it.'
+  const { state, verdict = null } = tonight.run ?? {}
+  const hasRead = state !== 'running' && (verdict === 'succeeded' || verdict === 'partial')
+  return hasRead
+    ? 'Nothing. Every row of the partner is accepted, or on its way.'
+    : 'Of what was read, no row needs a person.'
 }
 
 /** A cause in words. What parked rows wait for begins with the stream that is required. */
@@ -205,7 +215,7 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
   const live = known.data
   if (live === null) return null
   const ends = live.ends_at ?? typical
-  const left = ends === null ? null : new Date(ends).getTime() - Date.now()
+  const left = ends === null ? null : new Date(ends).getTime() - nowThere()
   return (
     <Panel title={`Run ${run} is at work: ${live.step}`} aside={<a href={addressOf('night', { run })}>All of it</a>}>
       <Facts
@@ -213,7 +223,11 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
           ['Rows read', grouped(live.rows_read)],
           ['Rows settled', `${grouped(live.rows_settled)} of ${grouped(live.rows_planned)}`],
           ['Requests settled', `${grouped(live.requests_settled)} of ${grouped(live.requests)}`],
-          ['Pages loaded', `${grouped(live.pages_loaded)} of ${grouped(live.pages)}`, bytesWords(live.bytes)],
+          [
+            'Pages loaded',
+            `${grouped(live.pages_loaded)} of ${grouped(live.pages)}`,
+            `${bytesWords(live.bytes)}${live.pages_failed > 0 ? `; ${grouped(live.pages_failed)} failed` : ''}`,
+          ],
           [
             'Time left',
             left === null ? 'nobody knows yet' : left > 0 ? `about ${durationWords(left)}` : 'longer than as a rule',

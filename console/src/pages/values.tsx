@@ -57,6 +57,9 @@ export function Values({ query }: PageProps) {
           onGive={(period) => goWith({ period })}
         />
       </div>
+      {list.data?.more_periods === true && (
+        <p class="quiet">Only the newest {grouped(periods.length)} periods can be chosen here.</p>
+      )}
       {list.data?.more === true && (
         <p class="quiet">Only the first {grouped(variables.length)} variables by name can be chosen here.</p>
       )}

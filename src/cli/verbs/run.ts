@@ -186,10 +186,14 @@ function bars(cli: Cli): Display {
     show: (progress) => {
       bar('read', progress.rows_read, progress.rows_read, 'rows from the partner')
       bar('sent', progress.rows_settled, progress.rows_planned, `rows in ${counted(progress.requests, 'request')}`)
-      bar('loaded', progress.pages_loaded, progress.pages, 'pages')
+      bar('loaded', progress.pages_loaded, progress.pages, `pages${failedWords(progress)}`)
     },
     end: () => multi.stop(),
   }
+}
+
+function failedWords({ pages_failed }: Pick<RunProgress, 'pages_failed'>): string {
+  return pages_failed === 0 ? '' : `, ${pages_failed} failed`
 }
 
 function lines(cli: Cli): Display {
@@ -200,7 +204,8 @@ function lines(cli: Cli): Display {
         progress.step,
         progress.rows_read > 0 && `${counted(progress.rows_read, 'row')} read`,
         progress.requests > 0 && `${progress.requests_settled} of ${counted(progress.requests, 'request')} settled`,
-        progress.pages > 0 && `${progress.pages_loaded} of ${counted(progress.pages, 'page')} loaded`,
+        progress.pages > 0 &&
+          `${progress.pages_loaded} of ${counted(progress.pages, 'page')} loaded${failedWords(progress)}`,
       ]
       const line = parts.filter(Boolean).join(' · ')
       if (line !== last) printLine(cli.stderr, `  ${line}`)

@@ -53,7 +53,13 @@ export async function retryableRows(
   return rows
 }
 
-/** Marks rows that were rejected, to be sent again by the next run. */
+/**
+ * Whether a row is still unmarked as it is updated. What waited for another statement that marks sees in the view
+ * `ledger` how the row was before that one.
+ */
+const isUnmarked = sql<boolean>`acceptance.retry_action is null`
+
+/** Marks rows that were rejected, to be sent again by the next run. @returns how many of each stream. */
 export async function markForRetry(
   trx: Transaction<Schema>,
   actionId: number,
@@ -63,7 +69,7 @@ export async function markForRetry(
     with marked as (
       update acceptance set retry_action = ${actionId}
       from ledger row
-      where row.row_id = acceptance.row_id and ${retryable(filter)}
+      where row.row_id = acceptance.row_id and ${retryable(filter)} and ${isUnmarked}
       returning row.stream
     )
     select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
@@ -148,13 +154,21 @@ export async function resendableRows(
   return rows
 }
 
-/** Marks accepted rows to be sent again by the next run. @returns how many. */
-export async function markForResend(trx: Transaction<Schema>, actionId: number, filter: ResendFilter): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    update acceptance set retry_action = ${actionId}
-    from ledger row
-    where row.row_id = acceptance.row_id and ${resendable(filter)}`.execute(trx)
-  return Number(numAffectedRows)
+/** Marks accepted rows to be sent again by the next run. @returns how many of each stream. */
+export async function markForResend(
+  trx: Transaction<Schema>,
+  actionId: number,
+  filter: ResendFilter,
+): Promise<RetryCounts[]> {
+  const { rows } = await sql<RetryCounts>`
+    with marked as (
+      update acceptance set retry_action = ${actionId}
+      from ledger row
+      where row.row_id = acceptance.row_id and ${resendable(filter)} and ${isUnmarked}
+      returning row.stream
+    )
+    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
+  return rows
 }
 
 /**
@@ -296,7 +310,7 @@ export async function markForRepair(
     with marked as (
       update acceptance set retry_action = ${actionId}
       from (${repairable}) found
-      where found.row_id = acceptance.row_id and found.stream = ${stream} and found.kind = ${kind}
+      where found.row_id = acceptance.row_id and found.stream = ${stream} and found.kind = ${kind} and ${isUnmarked}
       returning acceptance.row_id
     ),
     told as (

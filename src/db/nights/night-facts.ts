@@ -21,13 +21,13 @@ type Night = Pick<
 }
 
 /**
- * The newest runs of a job that were not skipped, newest first, with what came of them.
+ * The newest runs of some jobs that were not skipped, newest first, with what came of them.
  * @param which.before only runs with a smaller number.
- * @param which.whole only runs that were to do all of the job.
+ * @param which.whole only runs that were to do all of their job.
  */
 export async function listNights(
   db: Database,
-  job: string,
+  jobs: readonly string[],
   limit: number,
   { before = null, whole = false }: { before?: number | null; whole?: boolean } = {},
 ): Promise<Night[]> {
@@ -37,7 +37,7 @@ export async function listNights(
            read, sent, accepted, rejected, invalid, parked, jsonb_array_length(report -> 'remarks') as remarks
     from (
       select * from run
-      where job = ${job} and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
+      where job = any(${jobs}::text[]) and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
         and (not ${whole} or ${isWhole})
       order by run_id desc limit ${limit}
     ) newest

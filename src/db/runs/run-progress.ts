@@ -189,8 +189,10 @@ export type RunProgress = Run & {
   rows_settled: number
   requests: number
   requests_settled: number
+  /** Those of searches that were not given up. */
   pages: number
   pages_loaded: number
+  pages_failed: number
 }
 
 /** Where a run stands, in one query. */
@@ -205,12 +207,15 @@ export async function runProgress(db: Database, runId: number): Promise<RunProgr
            count(submission_id) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned'))
              as requests_settled,
            coalesce(sum(pages), 0)::bigint as pages,
-           coalesce(sum(pages_loaded), 0)::bigint as pages_loaded
+           coalesce(sum(pages_loaded), 0)::bigint as pages_loaded,
+           coalesce(sum(pages_failed), 0)::bigint as pages_failed
     from run
     left join submission using (run_id)
     left join lateral (
-      select count(*) as pages, count(*) filter (where search_page.state <> 'listed') as pages_loaded
-      from search_page where search_page.submission_id = submission.submission_id
+      select count(*) as pages, count(*) filter (where search_page.state = 'loaded') as pages_loaded,
+             count(*) filter (where search_page.state = 'failed') as pages_failed
+      from search_page
+      where search_page.submission_id = submission.submission_id and submission.state <> 'abandoned'
     ) loaded on true
     where run_id = ${runId}
     group by run.run_id`.execute(db)

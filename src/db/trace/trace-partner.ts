@@ -115,7 +115,7 @@ export type TracedCompany = {
   calculators: number
   removed_calculators: number
   newest_calculator_change: Date | null
-  /** When the last search that was loaded ended. */
+  /** When the last search ended of which every page was loaded. */
   searched_at: Date | null
 }
 
@@ -131,9 +131,14 @@ async function traceCompany(db: Database, partnerId: string): Promise<TracedComp
              as removed_calculators,
            (select max(changed_at) from calculators where calculators.company_id = mapping.company_id)
              as newest_calculator_change,
-           (select max(loaded_at) from search_page join submission using (submission_id) join run using (run_id)
-            where search_page.state = 'loaded' and kind = 'calculators_search'
-              and run.destination_id = destination_in_use()) as searched_at
+           (select max(ended.loaded_at)
+            from (
+              select max(loaded_at) as loaded_at
+              from search_page join submission using (submission_id) join run using (run_id)
+              where kind = 'calculators_search' and submission.state <> 'abandoned'
+                and run.destination_id = destination_in_use()
+              group by submission_id having bool_and(search_page.state = 'loaded')
+            ) ended) as searched_at
     from mapping
     left join companies on companies.company_id = mapping.company_id
     where mapping.partner_id = ${partnerId}`.execute(db)

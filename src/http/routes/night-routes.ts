@@ -11,7 +11,7 @@ import { pageProgress, runProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
-import { judgeFreshness, medianOf, newestCarried, nightSentence } from '../../pipeline/report/standing.ts'
+import { judgeFreshness, medianOf, newestCarried, nightSentence, runToTell } from '../../pipeline/report/standing.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
@@ -83,10 +83,10 @@ const tonight = z.object({
   more_causes: z.boolean().describe('Some state has more causes than are given.'),
   needs_as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
   key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
-  next: moment.nullable().describe('When the schedule starts the next night; null: it starts none.'),
+  next: moment.nullable().describe('When a schedule starts the next run that carries data; null: none does.'),
   schedule: z.string().nullable(),
   paused: z.looseObject({ paused_by: z.string(), reason: z.string().nullable() }).nullable(),
-  typical_ms: z.number().nullable().describe('How long half of the newest nights took at most.'),
+  typical_ms: z.number().nullable().describe('How long half of the newest runs of its job took at most.'),
   ends: moment.nullable().describe('When the run under way, or the next one, would then end.'),
 })
 
@@ -105,6 +105,23 @@ async function needsWithCauses(db: Database, requires: Requires) {
   return { needs, causes, moreCauses }
 }
 
+/**
+ * The run that tells how the night stands: of the newest of each job that carries the data, or of the night in its
+ * place.
+ */
+async function lastRun(db: Database, carrying: readonly string[]) {
+  const newest = []
+  for (const job of carrying) newest.push(...(await listNights(db, [job, night], 1, { whole: true })))
+  return runToTell(newest) ?? null
+}
+
+/** The job that its schedule starts first; the paused ones start nothing. */
+function nextOf<T extends { next: Date | null; paused: object | null }>(jobs: readonly T[]): T | undefined {
+  const awake = jobs.filter(({ paused }) => paused === null)
+  const soonest = awake.toSorted((one, other) => Number(one.next ?? Infinity) - Number(other.next ?? Infinity))
+  return soonest[0] ?? jobs[0]
+}
+
 export const nightRoutes: readonly Route[] = [
   route({
     id: 'getTonight',
@@ -118,8 +135,8 @@ export const nightRoutes: readonly Route[] = [
       const now = deps.now()
       const { config } = deps
       const requires = requirementsOf(config)
-      const [run = null] = await listNights(db, night, 1, { whole: true })
       const carrying = carryingJobs(config)
+      const run = await lastRun(db, carrying)
       const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
@@ -128,13 +145,15 @@ export const nightRoutes: readonly Route[] = [
       const { needs, causes, moreCauses } = answer
       const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
-      const job = jobs.find((one) => one.job === night)
+      const job = nextOf(jobs.filter((one) => carrying.includes(one.job)))
       const timeZone = job?.time_zone ?? 'UTC'
       const [stored] = run === null ? [] : await newestRuns(db, 1, { before: run.run_id + 1 })
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
-      const typical = medianOf(await durationsOf(db, night, forecastNights))
-      const begins = run?.state === 'running' ? run.started_at : (job?.next ?? null)
+      const typical = medianOf(await durationsOf(db, run?.job ?? night, forecastNights))
+      const isRunning = run?.state === 'running'
+      const begins = isRunning ? run.started_at : (job?.next ?? null)
+      const takes = isRunning ? typical : medianOf(await durationsOf(db, job?.job ?? night, forecastNights))
       return {
         now,
         time_zone: timeZone,
@@ -157,7 +176,7 @@ export const nightRoutes: readonly Route[] = [
         schedule: job?.schedule ?? null,
         paused: job?.paused ?? null,
         typical_ms: typical,
-        ends: begins === null || typical === null ? null : new Date(begins.getTime() + typical),
+        ends: begins === null || takes === null ? null : new Date(begins.getTime() + takes),
       }
     },
   }),
@@ -172,8 +191,9 @@ export const nightRoutes: readonly Route[] = [
       before: wholeNumber.optional().describe('Only runs with a smaller number: `next`.'),
     }),
     answers: { 200: z.object({ nights: z.array(nightAnswer), next: count.nullable() }) },
-    handle: async ({ db }, { query }) => {
-      const nights = await listNights(db, night, query.limit, { before: query.before ?? null })
+    handle: async ({ db, deps }, { query }) => {
+      const jobs = [...new Set([...carryingJobs(deps.config), night])]
+      const nights = await listNights(db, jobs, query.limit, { before: query.before ?? null })
       return { nights, next: nights.length < query.limit ? null : (nights.at(-1)?.run_id ?? null) }
     },
   }),
@@ -196,6 +216,7 @@ export const nightRoutes: readonly Route[] = [
         requests_settled: count,
         pages: count,
         pages_loaded: count,
+        pages_failed: count,
         bytes: count,
         ends_at: moment.nullable().describe('When it will end at this speed; null: nobody can tell, or it has ended.'),
         deadline: moment.nullable().describe('When it has to have ended.'),

@@ -49,6 +49,7 @@ const progress = listedRun.omit({ remarks: true }).extend({
   requests_settled: z.number().int(),
   pages: z.number().int(),
   pages_loaded: z.number().int(),
+  pages_failed: z.number().int(),
   ends_at: moment.nullable().describe('When it will end at this speed; null: nobody can tell, or it has ended.'),
   deadline: moment.nullable().describe('When it has to have ended.'),
 })

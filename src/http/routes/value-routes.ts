@@ -43,6 +43,9 @@ const extreme = z.object({
   before: number,
 })
 
+/** Periods that can be chosen: those of more than seventy years, with their months. */
+const periodsListed = 1_000
+
 /** What reads a large part of the tables is answered when it has been computed; until then a caller is told so. */
 const computing = z.object({ computing_since: moment.describe('Ask again in a second.') })
 
@@ -125,16 +128,24 @@ export const valueRoutes: readonly Route[] = [
         variables: z.array(z.object({ variable_id: z.string(), name: z.string().nullable() })),
         more,
         periods: z.array(z.object({ year: z.number().int(), month: z.number().int().nullable() })),
+        more_periods: z.boolean().describe('There are older periods than are given.'),
         as_of: moment,
       }),
       202: computing,
     },
     handle: async (context, { query }) => {
       const { db, deps } = context
-      const periods = await cacheOf(context).soon('periods', deps.now(), () => listPeriods(db, 100))
+      const periods = await cacheOf(context).soon('periods', deps.now(), () => listPeriods(db, periodsListed + 1))
       if (periods.computingSince !== null) return new Answer(202, { computing_since: periods.computingSince })
       const found = cutAt(await listVariables(db, query.limit + 1), query.limit)
-      return { variables: found.rows, more: found.more, periods: periods.answer, as_of: periods.asOf }
+      const listed = cutAt(periods.answer, periodsListed)
+      return {
+        variables: found.rows,
+        more: found.more,
+        periods: listed.rows,
+        more_periods: listed.more,
+        as_of: periods.asOf,
+      }
     },
   }),
   route({

@@ -1,3 +1,4 @@
+import type { Transaction } from 'kysely'
 import type { Config } from '../../config/schema.ts'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
@@ -11,6 +12,7 @@ import {
   type RetryCounts,
   resendableRows,
 } from '../../db/ledger/rows-again.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
 import { type EarlierCursor, earlierCursor } from '../delta/where-to-read.ts'
 import { ActionRefused, type Deps } from '../deps.ts'
@@ -29,17 +31,32 @@ export async function retryRejected(
 ): Promise<RetryCounts[]> {
   const { since, ...texts } = filter
   const asked = { ...texts, ...(since !== undefined && { since: since.toISOString() }) }
-  return await db.transaction().execute(async (trx) => {
-    const actionId = await recordAction(trx, { verb: 'retry', actor, at: now(), rows: 0, asked })
-    const counts = await markForRetry(trx, actionId, filter)
-    const rows = counts.reduce((sum, stream) => sum + stream.rows, 0)
-    if (rows === 0) await trx.deleteFrom('action').where('action_id', '=', actionId).execute()
-    else {
-      const result = `${rows} marked; the next run sends them again`
-      await trx.updateTable('action').set({ rows, result }).where('action_id', '=', actionId).execute()
-    }
-    return counts
-  })
+  return await db
+    .transaction()
+    .execute((trx) =>
+      recordMarked(trx, { verb: 'retry', actor, at: now(), asked }, (actionId) => markForRetry(trx, actionId, filter)),
+    )
+}
+
+/** Writes down what a person has marked, with how many rows that were; nothing where there were none. */
+async function recordMarked(
+  trx: Transaction<Schema>,
+  action: Omit<Parameters<typeof recordAction>[1], 'rows' | 'result'>,
+  mark: (actionId: number) => Promise<RetryCounts[]>,
+): Promise<RetryCounts[]> {
+  const actionId = await recordAction(trx, { ...action, rows: 0 })
+  const counts = await mark(actionId)
+  const rows = rowsOf(counts)
+  if (rows === 0) await trx.deleteFrom('action').where('action_id', '=', actionId).execute()
+  else {
+    const result = `${rows} marked; the next run sends them again`
+    await trx.updateTable('action').set({ rows, result }).where('action_id', '=', actionId).execute()
+  }
+  return counts
+}
+
+function rowsOf(counts: readonly RetryCounts[]): number {
+  return counts.reduce((sum, { rows }) => sum + rows, 0)
 }
 
 /** Rows that are shown as examples of what a resend marks. */
@@ -67,13 +84,14 @@ type Resent = {
 }
 
 /**
- * Marks rows that the service accepted to be sent again as they are, once, by the next run.
+ * Marks rows that the service accepted to be sent again as they are, once, by the next run. What is told is what was
+ * marked: another person may have marked some of them since they were counted.
  * @throws {ActionRefused} resend_beyond_guard when that is more than the guard lets through; nothing is marked then.
  */
 export async function resendAccepted(db: Database, { filter, guard, ...how }: Resend): Promise<Resent> {
   const streams = await countResendable(db, filter)
   const rows = await resendableRows(db, filter, examples)
-  const total = streams.reduce((sum, stream) => sum + stream.rows, 0)
+  const total = rowsOf(streams)
   const tooMuch = streams.filter(
     (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
   )
@@ -87,19 +105,14 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
       `That is more than the guard lets through (guard.maxChangedShare): ${named}. Nothing was marked. A dry run shows them; beyond the guard they are marked all the same`,
     )
   }
-  await db.transaction().execute(async (trx) => {
-    const { at, asked } = how
-    const actionId = await recordAction(trx, {
-      verb: 'resend',
-      actor,
-      at,
-      ...(filter.submissionId !== undefined && { submissionId: filter.submissionId }),
-      rows: total,
-      asked,
-    })
-    await markForResend(trx, actionId, filter)
-  })
-  return resent
+  const { at, asked } = how
+  const { submissionId } = filter
+  const action = { verb: 'resend', actor, at, asked, ...(submissionId !== undefined && { submissionId }) } as const
+  const marked = await db
+    .transaction()
+    .execute((trx) => recordMarked(trx, action, (actionId) => markForResend(trx, actionId, filter)))
+  const told = marked.map((one) => ({ known: 0, ...streams.find(({ stream }) => stream === one.stream), ...one }))
+  return { ...resent, total: rowsOf(marked), streams: told }
 }
 
 /** What a person wants read again, or would. */

@@ -63,6 +63,7 @@ export async function webhookNotices({ config, db }: Pick<Deps, 'config' | 'db'>
 type NightStanding = {
   run: {
     run_id: number
+    job: string
     state: string
     step: string
     verdict: string | null
@@ -105,10 +106,11 @@ export function nightSentence({ run, needs, held, remarks, jobs }: NightStanding
       sentence: `Run ${run.run_id} is under way since ${at(run.started_at)}, at the step ${run.step}.`,
     }
   }
+  const last = jobs.length > 1 ? `The last run of ${run.job}` : 'The last run'
   const ended = run.finished_at === null ? '' : ` at ${at(run.finished_at)}`
   if (run.state === 'failed' || run.verdict === 'failed') {
     const why = run.failure === null ? 'its counts do not add up' : run.failure.message
-    return { tone: 'failed' as Tone, sentence: `The last run failed${ended}: ${sentenceOf(why)}` }
+    return { tone: 'failed' as Tone, sentence: `${last} failed${ended}: ${sentenceOf(why)}` }
   }
   const told = needWords.flatMap(([state, say]) => {
     const need = needs.find((one) => one.state === state)
@@ -122,10 +124,25 @@ export function nightSentence({ run, needs, held, remarks, jobs }: NightStanding
     }),
   )
   if (told.length === 0 && remarks === 0) {
-    return { tone: 'well' as Tone, sentence: `The last run ended${ended}, and needs nobody.` }
+    return { tone: 'well' as Tone, sentence: `${last} ended${ended}, and needs nobody.` }
   }
   const what = told.length === 0 ? amountOf(remarks, 'remark') : told.join(', ')
-  return { tone: 'needs' as Tone, sentence: `The last run ended${ended} and needs you: ${what}.` }
+  return { tone: 'needs' as Tone, sentence: `${last} ended${ended} and needs you: ${what}.` }
+}
+
+/**
+ * Of the newest runs of several jobs the one to tell of: one under way, or else one that failed, which a later run of
+ * another job does not make good, or else the newest. Pure.
+ */
+export function runToTell<T extends { run_id: number; state: string; verdict: string | null }>(
+  newest: readonly T[],
+): T | undefined {
+  const newestFirst = newest.toSorted((one, other) => other.run_id - one.run_id)
+  return (
+    newestFirst.find(({ state }) => state === 'running') ??
+    newestFirst.find(({ state, verdict }) => state === 'failed' || verdict === 'failed') ??
+    newestFirst[0]
+  )
 }
 
 /** The time of day, with the date where it is not today's. */

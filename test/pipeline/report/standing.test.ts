@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeFreshness, nightSentence } from '../../../src/pipeline/report/standing.ts'
+import { judgeFreshness, nightSentence, runToTell } from '../../../src/pipeline/report/standing.ts'
 
 const now = new Date('2026-11-21T07:00:00Z')
 const hourMs = 3_600_000
@@ -42,4 +42,30 @@ test('the sentence of a night that never ran and has no schedule names the jobs 
   const sentenceWith = (jobs: string[]) => nightSentence({ ...standing, jobs }, now, 'UTC').sentence
   expect(sentenceWith(['nightly-sync'])).toBe('No night has run yet.')
   expect(sentenceWith(['push', 'pull-calculators'])).toContain('push, pull-calculators')
+})
+
+test('the sentence of several jobs names the one of whose run it speaks', () => {
+  const at = new Date('2026-11-21T02:10:00Z')
+  const run = {
+    run_id: 530,
+    job: 'push',
+    state: 'failed',
+    step: 'push',
+    verdict: null,
+    started_at: at,
+    finished_at: at,
+  }
+  const standing = { run: { ...run, failure: { message: 'It was away' } }, needs: [], held: [], remarks: 0 }
+  const sentenceWith = (jobs: string[]) => nightSentence({ ...standing, jobs }, now, 'UTC').sentence
+  expect(sentenceWith(['push', 'pull-calculators'])).toBe('The last run of push failed at 02:10: It was away.')
+  expect(sentenceWith(['push'])).toBe('The last run failed at 02:10: It was away.')
+})
+
+test('the run to speak of is the one under way, or else one that failed, or else the newest', () => {
+  const ran = (run_id: number, state: string, verdict: string | null = null) => ({ run_id, state, verdict })
+  const chosen = (...runs: Parameters<typeof runToTell>[0]) => runToTell(runs)?.run_id
+  expect(chosen()).toBeUndefined()
+  expect(chosen(ran(1, 'running'), ran(2, 'failed'), ran(3, 'finished', 'succeeded'))).toBe(1)
+  expect(chosen(ran(2, 'finished', 'failed'), ran(3, 'finished', 'succeeded'), ran(1, 'failed'))).toBe(2)
+  expect(chosen(ran(2, 'finished', 'partial'), ran(3, 'finished', 'succeeded'))).toBe(3)
 })

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { differencesOf, foreignOf, happeningsOf, type Trace } from '../../console/src/trace.ts'
+
+const trace = ({ more = {}, ...given }: { more?: object; [part: string]: unknown }) =>
+  ({
+    streams: [],
+    rows: [],
+    submissions: [],
+    actions: [],
+    differences: [],
+    row_differences: [],
+    company: null,
+    ...given,
+    more: { rows: 0, submissions: 0, differences: 0, row_differences: 0, actions: 0, ...more },
+  }) as unknown as Trace
+
+it('inputs at the service that were never sent are no differences, and are counted apart', () => {
+  const foreign = trace({ differences: [{ kind: 'foreign' }, { kind: 'foreign' }] })
+  expect([differencesOf(foreign), foreignOf(foreign)]).toEqual([0, 2])
+  const both = trace({ differences: [{ kind: 'different' }, { kind: 'foreign' }], row_differences: [{}] })
+  expect([differencesOf(both), foreignOf(both)]).toEqual([2, 1])
+})
+
+it('differences that the page was not given come after those it was, and those never sent come last', () => {
+  const more = { differences: 40, row_differences: 5 }
+  const cutWithin = trace({ differences: [{ kind: 'different' }, { kind: 'foreign' }], more })
+  expect([differencesOf(cutWithin), foreignOf(cutWithin)]).toEqual([6, 41])
+  const cutBefore = trace({ differences: [{ kind: 'different' }], more })
+  expect([differencesOf(cutBefore), foreignOf(cutBefore)]).toEqual([46, 0])
+})
+
+it('a company that the service no longer returns is told of among what happened', () => {
+  const removed_at = '2026-11-26T02:40:00.000Z'
+  const company = { company_id: 'c', name: 'Bellevue', mapped_at: '2026-11-01T02:40:00.000Z', removed_at }
+  const told = happeningsOf(trace({ company }))
+  expect(told[0]).toMatchObject({ at: removed_at, words: 'the service no longer has its company' })
+})
