@@ -7,18 +7,25 @@ import { testDatabase } from '../helpers/postgres.ts'
 
 /** Rows that were never accepted, each by what its requests came to: the last of them stands with the row. */
 const filling = `
-  insert into run (job, trigger, scheduled_for, state, step) values ('nightly-sync', 'cli', now(), 'finished', 'done');
+  insert into destination (name, schema_name, left_at) values ('the sandbox', 'nightferry_sandbox', now());
+  insert into run (job, trigger, scheduled_for, state, step, destination_id)
+  select 'nightly-sync', 'cli', now() - destination_id * interval '1 day', 'finished', 'done', destination_id from destination order by schema_name nulls first;
   insert into submission (run_id, kind, state, row_count, rest_outcome, rest_code, repeats, settled_at) values
     (1, 'properties', 'settled', 1, 'unknown', 'task_lost', 0, '2026-01-01'),
     (1, 'properties', 'settled', 1, 'rejected', 'OutOfRange', 1, '2026-01-02'),
-    (1, 'properties', 'settled', 1, 'rejected', 'OutOfRange', 0, '2026-01-03');
+    (1, 'properties', 'settled', 1, 'rejected', 'OutOfRange', 0, '2026-01-03'),
+    (2, 'properties', 'settled', 1, 'unknown', 'task_lost', 0, '2026-01-01');
+  insert into mapping_change (partner_id, company_before, company_id, submission_id, rows, changed_at)
+  select 'lost at the company before', gen_random_uuid(), gen_random_uuid(), 3, 0, '2026-01-02';
   insert into source_row (stream, partner_id, row_key, content, desired_hash, gone_at)
   select 'properties', name, name, '{}', '\\x01', now()
-  from unnest(array['lost', 'lost and accepted', 'lost before', 'repeated before', 'alone', 'rejected']) name;
+  from unnest(array['lost', 'lost and accepted', 'lost before', 'repeated before', 'alone', 'rejected',
+                    'lost at the sandbox', 'lost at the company before']) name;
   insert into submission_row (submission_id, row_id)
   select submission_id, row_id from source_row join submission on submission_id = any(
     case row_key when 'lost' then array[1] when 'rejected' then array[3] when 'alone' then array[3]
-                 when 'repeated before' then array[2, 3] else array[1, 3] end);
+                 when 'repeated before' then array[2, 3] when 'lost at the sandbox' then array[3, 4]
+                 else array[1, 3] end);
   insert into acceptance (row_id, partner_id, wanted_hash, outcome, outcome_code, outcome_at, accepted_at)
   select row_id, partner_id, desired_hash,
          case row_key when 'lost' then 'unknown' else 'rejected' end,
@@ -44,6 +51,8 @@ it('the migration tells of each row when it may have been taken, from what its r
     { row_key: 'alone', day: 3 },
     { row_key: 'lost', day: 1 },
     { row_key: 'lost and accepted', day: null },
+    { row_key: 'lost at the company before', day: null },
+    { row_key: 'lost at the sandbox', day: null },
     { row_key: 'lost before', day: 1 },
     { row_key: 'rejected', day: null },
     { row_key: 'repeated before', day: 2 },

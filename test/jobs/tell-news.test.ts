@@ -118,6 +118,17 @@ describe('people', () => {
     await tellNews(deps, nightlySync)
     expect(await stored()).toHaveLength(1)
   })
+
+  it('people are told of no newer run than the one that waits, once its event is not wanted any more', async () => {
+    await using server = await service({ [hook]: [refusal(500), json({})] })
+    await expectNews(depsFor(server), nightlySync)
+    const first = await ended('failed', 'exchange_forbidden')
+    await tellNews(depsFor(server), nightlySync)
+    const deps = depsFor(server, { on: ['partial'] })
+    const second = await ended('failed', 'exchange_forbidden')
+    await tellNews(deps, nightlySync)
+    expect(await stored()).toMatchObject([{ run_id: first }, { run_id: second, told_at: null, next_at: null }])
+  })
 })
 
 describe('what people know of one destination', () => {

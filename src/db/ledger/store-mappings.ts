@@ -120,7 +120,8 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
     from moved_mapping moved
     join ledger row using (partner_id)
     where stream <> ${mappingStream}
-      and (accepted_hash is not null or refused_hash is not null or held_by is not null or ${isForgotten})`.execute(trx)
+      and (accepted_hash is not null or refused_hash is not null or held_by is not null
+        or perhaps_taken_at is not null or ${isForgotten})`.execute(trx)
   await sql`analyze moved_row`.execute(trx)
   await sql`
     insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)

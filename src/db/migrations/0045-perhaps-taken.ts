@@ -5,20 +5,23 @@ import { type Kysely, sql } from 'kysely'
  * about that. For the destination in use, and for each that waits in a schema of its own.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  const { rows } = await sql<{ name: string; drifts: boolean }>`
-    select schemaname as name, exists (
+  const { rows } = await sql<{ destination: number; name: string; drifts: boolean }>`
+    select destination_id as destination, schemaname as name, exists (
              select from pg_views view where view.schemaname = own.schemaname and viewname = 'drift') as drifts
-    from pg_tables own
-    where tablename = 'acceptance'
-      and (schemaname = current_schema() or schemaname in (select schema_name from destination))`.execute(db)
-  for (const { name, drifts } of rows) {
-    await keepDoubt(db, name)
+    from pg_tables own join destination on schemaname = coalesce(schema_name, current_schema())
+    where tablename = 'acceptance'`.execute(db)
+  for (const { destination, name, drifts } of rows) {
+    await keepDoubt(db, name, destination)
     await showDoubt(db, name)
     if (drifts) await listDoubted(db, name)
   }
 }
 
-async function keepDoubt(db: Kysely<unknown>, schema: string): Promise<void> {
+/**
+ * Only what was sent to this destination tells of it, and since the hotel's mapping last moved: before, it went to
+ * another company.
+ */
+async function keepDoubt(db: Kysely<unknown>, schema: string, destination: number): Promise<void> {
   const acceptance = sql.id(schema, 'acceptance')
   await sql`alter table ${acceptance} add column perhaps_taken_at timestamptz`.execute(db)
   await sql`comment on column ${sql.id(schema, 'acceptance', 'perhaps_taken_at')} is
@@ -33,9 +36,12 @@ async function keepDoubt(db: Kysely<unknown>, schema: string): Promise<void> {
         when outcome = 'unknown' or outcome_code = 'task_error_alone' then coalesce(outcome_at, clock_timestamp())
         else (
           select max(coalesce(carrier.settled_at, clock_timestamp()))
-          from submission_row carried join submission carrier using (submission_id)
-          where carried.row_id = rejected.row_id
+          from submission_row carried join submission carrier using (submission_id) join run using (run_id)
+          where carried.row_id = rejected.row_id and run.destination_id = ${destination}
             and (rejected.accepted_at is null or carrier.settled_at > rejected.accepted_at)
+            and (carrier.kind = 'company_mappings' or not exists (
+              select from ${sql.id(schema, 'mapping_change')} moved
+              where moved.partner_id = rejected.partner_id and moved.changed_at >= carrier.settled_at))
             and (coalesce(carried.outcome, carrier.rest_outcome) = 'unknown'
               or coalesce(carried.outcome, carrier.rest_outcome) = 'rejected'
                 and (carrier.repeats > 0

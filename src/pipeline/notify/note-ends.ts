@@ -72,7 +72,8 @@ async function noteEnd(
   const beats = heartbeatUrl !== null && isBeat(deps.config, run.job)
   const { untold, ...known } = await knownOf(trx, run)
   const judged = judgeEnd(run, known, partialRows)
-  if (judged !== null && judged.cause === untold?.cause && judged.event !== 'recovered') {
+  const goesOn = judged !== null && judged.cause === untold?.cause && judged.event !== 'recovered'
+  if (goesOn && isWanted(deps, judged.event)) {
     await replace(deps, trx, untold.notification_id, messageOfEnd(run, judged))
   } else if (judged !== null) {
     await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
@@ -230,8 +231,6 @@ async function store(
   destinationId: number,
   since: Date = deps.now(),
 ): Promise<void> {
-  const { notify } = deps.config
-  const wanted = event === 'heartbeat' || (channelsOf(notify).length > 0 && notify.on.includes(event))
   await trx
     .insertInto('notification')
     .values({
@@ -242,7 +241,11 @@ async function store(
       cause,
       message: storableJson(message),
       created_at: since,
-      next_at: wanted ? deps.now() : null,
+      next_at: isWanted(deps, event) ? deps.now() : null,
     })
     .execute()
+}
+
+function isWanted({ config: { notify } }: Deps, event: NotificationEvent): boolean {
+  return event === 'heartbeat' || (channelsOf(notify).length > 0 && notify.on.includes(event))
 }

@@ -116,6 +116,22 @@ it('a move keeps what the old company holds of rows that were marked to be sent 
   expect(changes).toEqual([{ rows: 2 }])
 })
 
+it('a move takes no doubt about a row that was never accepted along to the new company', async () => {
+  const first = await twoAccepted()
+  await ledger.landChecked('framework_answers', [answer('one', '1'), answer('two', '1'), answer('new', '1')])
+  const [lost = 0] = await ledger.plan(first, { requires })
+  await ledger.markSent(lost)
+  await ledger.settleAll(lost, 'unknown')
+  expect(await ledger.row('framework_answers', 'new')).toMatchObject({ perhaps_taken_at: expect.any(Date) })
+  const next = await begin()
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'b' } }])
+  await settleMapping(next, company(2))
+  expect(await ledger.row('framework_answers', 'new')).toMatchObject({
+    perhaps_taken_at: null,
+    outcome_code: 'mapping_moved',
+  })
+})
+
 it.each<[string, () => Promise<unknown>, string[]]>([
   ['had returned', () => returned([answer('one', '1'), answer('two', '1')]), ['1', '1']],
   ['had returned with something else', () => returned([answer('one', '2'), answer('two', '3')]), ['1', '1']],
