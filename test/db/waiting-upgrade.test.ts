@@ -85,3 +85,34 @@ it('a destination that waits since before its tables were whole is not put to us
     message: expect.stringContaining('unrenewed_part'),
   })
 })
+
+it('a destination that waits since before somebody made a view or table in the schema is put to use without them', async () => {
+  const { pool, db } = await open('migrated')
+  const [first] = await allDestinations(db)
+  await use(db, 'second')
+  await pool.query(`create view ${schemaName}.unmapped as select partner_id from ${schemaName}.ledger`)
+  await pool.query(`create table ${schemaName}.remarks (partner_id text)`)
+  const theirs = async () => {
+    const { rows } = await pool.query<{ name: string }>(
+      `select relname as name from pg_class where relnamespace = '${schemaName}'::regnamespace
+         and relname in ('unmapped', 'remarks') order by relname`,
+    )
+    return rows.map(({ name }) => name)
+  }
+  await use(db, first?.name ?? '')
+  expect(await theirs()).toEqual([])
+  await use(db, 'second')
+  expect(await theirs()).toEqual(['remarks', 'unmapped'])
+})
+
+it('a destination that waits without a view of ours is not put to use', async () => {
+  const { pool, db } = await open('migrated')
+  const [first] = await allDestinations(db)
+  await use(db, 'second')
+  const [waiting] = (await destinationSchemas(db)).filter((schema) => schema !== schemaName)
+  await pool.query(`drop view ${waiting}.drift`)
+  await expect(use(db, first?.name ?? '')).rejects.toMatchObject({
+    code: 'destination_outdated',
+    message: expect.stringContaining('without drift.'),
+  })
+})

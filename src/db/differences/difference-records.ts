@@ -12,7 +12,7 @@ import type {
 
 /**
  * Makes the differences those that were judged, and counts. What stands as it was found before is not written; what was
- * found of a company that could not be compared this time, or of an input that was not judged, stays.
+ * found of a company that could not be compared this time, or of an input that was not judged, stays, marked as such.
  */
 export async function storeDifferences(trx: Transaction<Schema>, runId: number, submissionId: number): Promise<void> {
   await sql`
@@ -55,11 +55,14 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     set kind = f.kind, row_id = f.row_id, sent = f.sent, stored = f.stored, cause = f.cause,
         found_by_run = case when d.kind = f.kind then d.found_by_run else ${runId} end,
         found_at = case when d.kind = f.kind then d.found_at else clock_timestamp() end,
-        resent_by_run = case when d.kind = f.kind then d.resent_by_run end
+        resent_by_run = case when d.kind = f.kind then d.resent_by_run end, unjudged = false
     from found_difference f
     where ${sameThing}
-      and (d.kind, d.row_id, d.sent, d.stored, d.cause) is distinct from (f.kind, f.row_id, f.sent, f.stored,
-        f.cause)`.execute(trx)
+      and (d.kind, d.row_id, d.sent, d.stored, d.cause, d.unjudged) is distinct from (f.kind, f.row_id, f.sent,
+        f.stored, f.cause, false)`.execute(trx)
+  await sql`
+    update input_difference d set unjudged = true
+    where not unjudged and not exists (select from found_difference f where ${sameThing})`.execute(trx)
   await sql`
     insert into input_difference
       (kind, company_id, period_year, period_month, variable_id, row_id, sent, stored, cause, found_by_run, found_at)
@@ -186,8 +189,8 @@ export async function dropFindings(trx: Transaction<Schema>): Promise<void> {
 
 /**
  * Makes the differences of a kind those that were found. One that stands as it was found before keeps its run, and
- * whether it was sent again over it. One whose row was not judged stays, unless the row was accepted since the
- * comparison before.
+ * whether it was sent again over it. One whose row was not judged stays, marked as such, unless the row was accepted
+ * since the comparison before.
  * @returns how many are new.
  */
 export async function storeFindings(trx: Transaction<Schema>, comparison: string, runId: number): Promise<number> {
@@ -205,6 +208,10 @@ export async function storeFindings(trx: Transaction<Schema>, comparison: string
         ) last on true
         where unjudged_row.row_id = row_difference.row_id and not ${acceptedSinceLast})`.execute(trx)
   await sql`
+    update row_difference set unjudged = true
+    where comparison = ${comparison} and not unjudged
+      and not exists (select from finding where finding.row_id = row_difference.row_id)`.execute(trx)
+  await sql`
     insert into row_difference as known
       (row_id, comparison, kind, company_id, sent, stored, cause, changed_there_at, found_by_run)
     select row_id, ${comparison}, kind, company_id, sent, stored, cause, changed_there_at, ${runId} from finding
@@ -213,7 +220,8 @@ export async function storeFindings(trx: Transaction<Schema>, comparison: string
         cause = excluded.cause, changed_there_at = excluded.changed_there_at,
         found_by_run = case when known.kind = excluded.kind then known.found_by_run else excluded.found_by_run end,
         found_at = case when known.kind = excluded.kind then known.found_at else excluded.found_at end,
-        resent_by_run = case when known.kind = excluded.kind then known.resent_by_run end`.execute(trx)
+        resent_by_run = case when known.kind = excluded.kind then known.resent_by_run end,
+        unjudged = false`.execute(trx)
   const { rows } = await sql<{ fresh: number }>`
     select count(*) as fresh from row_difference where comparison = ${comparison} and found_by_run = ${runId}`.execute(
     trx,

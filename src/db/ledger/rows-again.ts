@@ -260,9 +260,10 @@ const serviceAhead = sql`coalesce((
 
 /**
  * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still
- * absent after it was sent again is for a person, and what was accepted since the comparison is for the next one. Of a
- * different one the service's own change, which bears the time of the service's clock, must not be younger than ours,
- * of which nothing is known while the time of ours lies ahead.
+ * absent after it was sent again is for a person, and what was accepted since the comparison is for the next one, as is
+ * what the comparison did not judge: something else may stand there since it was found. Of a different one the
+ * service's own change, which bears the time of the service's clock, must not be younger than ours, of which nothing is
+ * known while the time of ours lies ahead.
  */
 const repairable = sql`
   select d.row_id, d.kind, row.stream
@@ -273,7 +274,7 @@ const repairable = sql`
       select distinct on (kind) kind, compared_at, submission_id
       from row_comparison where withheld is null order by kind, run_id desc
     ) last on last.kind = comparison
-    where resent_by_run is null
+    where resent_by_run is null and not unjudged
     union
     -- Of a calculator, the row goes out whole: it writes over what differs, if any of its inputs does.
     select row_id, max(kind), null::timestamptz, max(last.compared_at), max(last.submission_id)
@@ -281,7 +282,7 @@ const repairable = sql`
     left join (
       select compared_at, submission_id from input_comparison where withheld is null order by run_id desc limit 1
     ) last on true
-    where kind <> 'foreign' group by row_id having bool_or(resent_by_run is null)
+    where kind <> 'foreign' and not unjudged group by row_id having bool_or(resent_by_run is null)
   ) d
   join ledger row using (row_id)
   where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null

@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely'
 
 /**
  * Since when a row may have been taken that nobody saw accepted: what was sent of it later, and rejected, says nothing
- * about that. For the destination in use, and for each that waits in a schema of its own.
+ * about that. And which differences the newest comparison did not judge, so that nothing is sent over them. For the
+ * destination in use, and for each that waits in a schema of its own.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ destination: number; name: string; drifts: boolean }>`
@@ -14,6 +15,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     await keepDoubt(db, name, destination)
     await showDoubt(db, name)
     if (drifts) await listDoubted(db, name)
+    for (const differences of ['row_difference', 'input_difference']) await keepUnjudged(db, name, differences)
   }
 }
 
@@ -52,6 +54,12 @@ async function keepDoubt(db: Kysely<unknown>, schema: string, destination: numbe
       where outcome in ('rejected', 'unknown')
     ) doubted
     where doubted.row_id = took.row_id and doubted.at is not null`.execute(db)
+}
+
+/** A destination that waits since before its differences were kept has no table of them. */
+async function keepUnjudged(db: Kysely<unknown>, ...table: [schema: string, name: string]): Promise<void> {
+  await sql`
+    alter table if exists ${sql.id(...table)} add column unjudged boolean not null default false`.execute(db)
 }
 
 async function showDoubt(db: Kysely<unknown>, schema: string): Promise<void> {

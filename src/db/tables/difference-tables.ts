@@ -49,9 +49,11 @@ export type InputDifferenceTable = {
   found_at: Date
   /** The run after which its row was to be sent again over it. */
   resent_by_run: Generated<number | null>
+  /** Whether the newest comparison said nothing of it: it stands as an earlier one found it. */
+  unjudged: Generated<boolean>
 }
 
-export type InputDifferencesView = Omit<InputDifferenceTable, 'row_id' | 'resent_by_run'> & {
+export type InputDifferencesView = Omit<InputDifferenceTable, 'row_id' | 'resent_by_run' | 'unjudged'> & {
   partner_id: string | null
   variable_name: string | null
   accepted_at: Date | null
@@ -101,6 +103,8 @@ export type RowDifferenceTable = {
   found_at: Generated<Date>
   /** The run after which the row was to be sent again over it. */
   resent_by_run: number | null
+  /** Whether the newest comparison said nothing of it: it stands as an earlier one found it. */
+  unjudged: Generated<boolean>
 }
 
 /** What a comparison found and did not have sent again, for it is more than the guard lets through. */

@@ -11,7 +11,7 @@ const declined = { value: 'declined', unit: null }
 
 /**
  * The answers and omissions of one company on a page of the framework answers search; null where the page is not laid
- * out as the contract assumes (Spec gap: docs/spec-gaps.md, the other pages). Pure.
+ * out as the contract assumes (Spec gap: docs/spec-gaps.md, the other pages). A member that is null is not there. Pure.
  */
 export function readAnswers(contract: Contract, documents: readonly unknown[]): StoredThings | null {
   const names = contract.names.frameworkAnswersPage
@@ -80,8 +80,8 @@ function periodOf({ names: all }: Contract, period: Record<string, unknown>): st
   const wireType = period[names.periodType]
   const type = wireType === yearly ? 'Yearly' : wireType === monthly ? 'Monthly' : null
   const year = integerOf(period[names.year])
-  const wireMonth = period[names.month]
-  const month = wireMonth === undefined ? 1 : typeof wireMonth === 'string' ? monthNumber(wireMonth) : undefined
+  const wireMonth = period[names.month] ?? null
+  const month = wireMonth === null ? 1 : typeof wireMonth === 'string' ? monthNumber(wireMonth) : undefined
   return type === null || year === null || month === undefined ? null : `${type} ${year} ${month}`
 }
 
@@ -135,8 +135,7 @@ function changedAt({ names }: Contract, element: unknown): Date | null {
 }
 
 function listIn(object: Record<string, unknown>, name: string): unknown[] | null {
-  const value = object[name]
-  if (value === undefined) return []
+  const value = object[name] ?? []
   return Array.isArray(value) ? value : null
 }
 

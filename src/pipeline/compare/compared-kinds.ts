@@ -120,7 +120,7 @@ function idsIn(value: unknown): ReadonlySet<string> {
 
 /**
  * The custom property values of one company on a page of the companies search, which are laid out like `fields` on a
- * calculator page; null where they are not. Pure.
+ * calculator page; null where they are not. A member that is null is not there. Pure.
  */
 function readFields(contract: Contract, documents: readonly unknown[]): StoredThings | null {
   const names = contract.names.companiesPage
@@ -128,9 +128,10 @@ function readFields(contract: Contract, documents: readonly unknown[]): StoredTh
   for (const document of documents) {
     const company = objectOf(document)
     if (company === null) return null
-    const fields = company[names.fields] === undefined ? {} : objectOf(company[names.fields])
+    const fields = objectOf(company[names.fields] ?? {})
     if (fields === null) return null
-    for (const [property, values] of Object.entries(fields)) {
+    for (const [property, shown] of Object.entries(fields)) {
+      const values = shown ?? []
       if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) return null
       things.set(property.toLowerCase(), {
         values: (values as string[]).map(plain),
@@ -162,8 +163,8 @@ function identifiersOf(things: StoredThings, identifier: string): StoredThings {
 }
 
 /**
- * The standards that one company holds, by the standard holders search; null where the page is laid out otherwise.
- * Pure.
+ * The standards that one company holds, by the standard holders search; null where the page is laid out otherwise. A
+ * member that is null is not there. Pure.
  */
 function readHolders(contract: Contract, documents: readonly unknown[]): StoredThings | null {
   const names = contract.names.standardHoldersPage
@@ -173,8 +174,8 @@ function readHolders(contract: Contract, documents: readonly unknown[]): StoredT
     const standard = idOf(holder?.[names.standardId])
     if (holder === null || standard === null) return null
     const parts = [names.level, names.startDate, names.expiryDate].map((name) => holder[name])
-    if (parts.some((part) => part !== undefined && typeof part !== 'string')) return null
-    const [level, start, expiry] = parts as (string | undefined)[]
+    if (parts.some((part) => part != null && typeof part !== 'string')) return null
+    const [level, start, expiry] = parts as (string | null | undefined)[]
     const before = things.get(standard.toLowerCase())
     things.set(standard.toLowerCase(), {
       values: [...(before?.values ?? []), plain(holding(level, start, expiry))],

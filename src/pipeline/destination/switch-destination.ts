@@ -7,7 +7,7 @@ import type { Destination } from '../../db/tables/service-tables.ts'
 import { doubtReverted } from '../delta/landing/doubt-reverted.ts'
 import { ActionRefused } from '../deps.ts'
 import { configuredDestination, type DestinationChange, type DestinationDeps, profileOf } from './check-destination.ts'
-import { copyEmpty, movingRelations, type Relation } from './copy-empty.ts'
+import { copyEmpty, movingRelations, ownRelations, type Relation } from './copy-empty.ts'
 import {
   addKey,
   addressOf,
@@ -189,7 +189,9 @@ export async function switchDestination(trx: Transaction<Schema>, to: Destinatio
 
 /** Tables that wait since before some were made, or that a backup left some out of, are of no use: runs would fail. */
 function refuseParts(to: Destination, whole: readonly Relation[], waiting: readonly Relation[]): void {
-  const missing = whole.filter(({ name }) => waiting.every((found) => found.name !== name)).map(({ name }) => name)
+  const missing = whole
+    .map(({ name }) => name)
+    .filter((name) => ownRelations.includes(name) && waiting.every((found) => found.name !== name))
   if (missing.length === 0) return
   throw new ActionRefused(
     'destination_outdated',

@@ -54,6 +54,7 @@ it('a text with the word unit in it is found different where another text with i
   expect((await shown({ A: ['Litres'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
 })
 
+const repairable = () => night.ferry.ledger.inTransaction(countRepairable)
 const ofRow = (rowId: number) => sql`row_id = ${rowId}`
 
 describe('a row that writes what another one writes', () => {
@@ -118,6 +119,28 @@ describe('a row that writes what another one writes', () => {
     await shown({ A: ['yes'] })
     expect(await night.found()).toEqual([])
   })
+
+  it.each([
+    ['different', ['no'], ['perhaps'], 'text no'],
+    ['absent', [], ['perhaps'], '-'],
+  ])(
+    'a row that was found %s is listed and not repaired while the other one is open',
+    async (kind, before, now, stored) => {
+      await night.mapped('H-2', 'A')
+      await answered('H-2', 'yes')
+      await shown({ A: before })
+      expect(await repairable()).toMatchObject([{ kind, rows: 1 }])
+      const open = await answered('H-1', 'maybe')
+      await sql`update acceptance set accepted_hash = null where ${ofRow(open)}`.execute(night.ferry.ledger.db)
+      await shown({ A: now })
+      expect(await repairable()).toEqual([])
+      expect(await night.found()).toEqual([`${kind} H-2 yes ${stored}`])
+      await sql`update source_row set gone_at = clock_timestamp() where ${ofRow(open)}`.execute(night.ferry.ledger.db)
+      await sql`update acceptance set accepted_at = null where ${ofRow(open)}`.execute(night.ferry.ledger.db)
+      await shown({ A: before })
+      expect(await repairable()).toMatchObject([{ kind, rows: 1 }])
+    },
+  )
 })
 
 /** What stands with a row whose request was removed since. */
@@ -229,7 +252,6 @@ describe('a custom property that the search asked for and left out', () => {
 })
 
 describe('a row that was accepted while the clock was ahead', () => {
-  const repairable = () => night.ferry.ledger.inTransaction(countRepairable)
   beforeEach(() => night.mapped('H-1', 'A'))
 
   it.each([

@@ -104,6 +104,22 @@ describe('answers', () => {
     expect(mayBeSameAnswer(answer('text Litres per unit sold'), answer('text kWh per unit bought'))).toBe(false)
   })
 
+  it.each([
+    ['month', { month: null, answers: [], omissions: [] }],
+    ['list of answers', { answers: null, omissions: [] }],
+    ['list of omissions', { answers: [], omissions: null }],
+  ])('a %s that is null is not there, and the rest of its page is read', (_, nulls) => {
+    const whole = { periodType: 'Yearly', year: 2025, answers: [{ dataPointId: ids.number, answer: { number: 12.5 } }] }
+    const documents = [{ periods: [{ periodType: 'Yearly', year: 2024, ...nulls }, whole] }]
+    expect(isThere('answers', documents, sent({ unit_id: null }))).toBe(true)
+  })
+
+  it('a period whose month is null is the year', () => {
+    const answered = [{ dataPointId: ids.number, answer: { number: 12.5 } }]
+    const documents = [{ periods: [{ periodType: 'Yearly', year: 2025, month: null, answers: answered }] }]
+    expect(isThere('answers', documents, sent({ unit_id: null }))).toBe(true)
+  })
+
   it('a page that is laid out otherwise says nothing at all', () => {
     const period = { periodType: 'Yearly', year: 2025 }
     const others: unknown[] = [
@@ -136,6 +152,15 @@ describe('custom property values and mappings', () => {
     expect(isThere('property_values', page, value({}), asked)).toBe(true)
     expect(isThere('property_values', page, value({ value: '13' }), asked)).toBe(false)
     expect(isThere('property_values', [{}], value({}), asked)).toBe(false)
+  })
+
+  it('a company whose fields are null, or a property whose values are, has no value', () => {
+    for (const fields of [null, { [ids.property]: null }]) {
+      const things = kindOf('property_values').read([...page, { fields }])
+      expect([fields, things?.get(ids.identifier)?.values.length]).toEqual([fields, 2])
+      expect(isThere('property_values', [{ fields }], value({}), asked)).toBe(false)
+      expect(kindOf('property_values').read([{ fields }])).not.toBeNull()
+    }
   })
 
   it('nobody can tell of a blank value, nor of a property that the search did not ask for', () => {
@@ -175,6 +200,13 @@ describe('standards that are held', () => {
     expect(isThere('standard_holders', page, held({ level: 'Silver' }))).toBe(false)
     expect(isThere('standard_holders', page, held({ expiry_date: '2026-01-01' }))).toBe(false)
     expect(isThere('standard_holders', page, held({ standard_id: null }))).toBeNull()
+  })
+
+  it('a standard whose level or days are null is held without them', () => {
+    const [whole] = page
+    expect(isThere('standard_holders', [{ ...whole, expiryDate: null }], held({}))).toBe(true)
+    const bare = { ...whole, level: null, startDate: null, expiryDate: null }
+    expect(isThere('standard_holders', [bare], held({ level: null, start_date: null }))).toBe(true)
   })
 
   it('a page that is laid out otherwise says nothing at all', () => {

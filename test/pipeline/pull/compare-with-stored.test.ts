@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
+import { countRepairable } from '../../../src/db/ledger/rows-again.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
 import { compareWithStored, reasonNotToCompare } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
@@ -484,6 +485,21 @@ describe('a search', () => {
       ...{ left_out_companies: 1, inputs: 1, different: 1, absent: 0 },
     })
     expect(await found()).toEqual(['different H-1 2025 3 gas 2 3', 'different H-2 2025 3 power 1 2'])
+  })
+
+  it.each<[string, Record<string, string>, object]>([
+    ['selected calculator types', { [power]: '1' }, { calculatorTypeIds: [uuid('carbon')] }],
+    ['left out a part of the company', { [power]: '1', [gas]: 5 as unknown as string }, {}],
+  ])('a search that %s has nothing sent over what an earlier one found', async (_, later, search) => {
+    const repairable = () => ferry.ledger.inTransaction(countRepairable)
+    const shown = (inputs: Record<string, string>) => [company('A', { calculators: [month('A/1', inputs)] })]
+    await compared(shown({ [power]: '1' }))
+    expect(await repairable()).toMatchObject([{ kind: 'absent', rows: 1 }])
+    await compared(shown(later), search)
+    expect(await repairable()).toEqual([])
+    expect(await found()).toEqual(['absent H-1 2025 3 gas 2 - value_not_returned'])
+    await compared(shown({ [power]: '1' }))
+    expect(await repairable()).toMatchObject([{ kind: 'absent', rows: 1 }])
   })
 
   it('a search is compared once more after a death, with the same result', async () => {
