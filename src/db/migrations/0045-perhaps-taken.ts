@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 /**
  * Since when a row may have been taken that nobody saw accepted: what was sent of it later, and rejected, says nothing
@@ -6,13 +6,18 @@ import { type Kysely, sql } from 'kysely'
  * destination in use, and for each that waits in a schema of its own.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  const { rows } = await sql<{ destination: number; name: string; drifts: boolean }>`
+  const { rows } = await sql<{ destination: number; name: string; moves: boolean; drifts: boolean }>`
     select destination_id as destination, schemaname as name, exists (
+             select from pg_tables moved
+             where moved.schemaname = own.schemaname and tablename = 'mapping_change') as moves, exists (
              select from pg_views view where view.schemaname = own.schemaname and viewname = 'drift') as drifts
     from pg_tables own join destination on schemaname = coalesce(schema_name, current_schema())
     where tablename = 'acceptance'`.execute(db)
-  for (const { destination, name, drifts } of rows) {
-    await keepDoubt(db, name, destination)
+  for (const { destination, name, moves, drifts } of rows) {
+    const moved = moves
+      ? sql`${sql.id(name, 'mapping_change')}`
+      : sql`(select null as partner_id, now() as changed_at limit 0)`
+    await keepDoubt(db, name, destination, moved)
     await showDoubt(db, name)
     if (drifts) await listDoubted(db, name)
     for (const differences of ['row_difference', 'input_difference']) await keepUnjudged(db, name, differences)
@@ -23,7 +28,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
  * Only what was sent to this destination tells of it, and since the hotel's mapping last moved: before, it went to
  * another company.
  */
-async function keepDoubt(db: Kysely<unknown>, schema: string, destination: number): Promise<void> {
+async function keepDoubt(
+  db: Kysely<unknown>,
+  schema: string,
+  destination: number,
+  changes: RawBuilder<unknown>,
+): Promise<void> {
   const acceptance = sql.id(schema, 'acceptance')
   await sql`alter table ${acceptance} add column perhaps_taken_at timestamptz`.execute(db)
   await sql`comment on column ${sql.id(schema, 'acceptance', 'perhaps_taken_at')} is
@@ -42,7 +52,7 @@ async function keepDoubt(db: Kysely<unknown>, schema: string, destination: numbe
           where carried.row_id = rejected.row_id and run.destination_id = ${destination}
             and (rejected.accepted_at is null or carrier.settled_at > rejected.accepted_at)
             and (carrier.kind = 'company_mappings' or not exists (
-              select from ${sql.id(schema, 'mapping_change')} moved
+              select from ${changes} moved
               where moved.partner_id = rejected.partner_id and moved.changed_at >= carrier.settled_at))
             and (coalesce(carried.outcome, carrier.rest_outcome) = 'unknown'
               or coalesce(carried.outcome, carrier.rest_outcome) = 'rejected'
