@@ -180,10 +180,10 @@ async function* readRows(
   { stream, fetchRows }: StreamQuery,
   { text, values }: { text: string; values: unknown[] },
 ): DeltaRows {
+  // The server counts its limit from here to the last row, whatever the batches: they end no statement.
+  const asked = performance.now()
   const cursor = session.client.query(new Cursor(text, values, { rowMode: 'array' }))
-  let asked = performance.now()
   const read = (count: number) => {
-    asked = performance.now()
     const reading = cursor.read(count) as Promise<(string | null)[][]>
     // Anyone who stops listening never awaits what was asked for in advance.
     reading.catch(() => {})

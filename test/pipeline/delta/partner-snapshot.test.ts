@@ -159,10 +159,15 @@ describe('a snapshot of the partner', () => {
     cursor: 'number',
     fetchRows: 1,
   }
+  const trickling = {
+    ...sleeping,
+    query: 'select pg_sleep(0.01)::text as name, n as number from generate_series(1, 3000) n',
+  }
   it.each<[string, (snapshot: PartnerSnapshot) => AsyncIterable<unknown>]>([
     ['past a watermark', (snapshot) => snapshot.delta({ ...sleeping, from: null, overlapMs: 0 })],
     ['in lines', (snapshot) => snapshot.lines(sleeping)],
     ['in any order', (snapshot) => snapshot.all(sleeping).rows],
+    ['row after row', (snapshot) => snapshot.all(trickling).rows],
   ])('gives up a statement that takes longer than allowed, and says what allows it more: %s', async (_, read) => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
     try {
