@@ -183,6 +183,24 @@ describe('a snapshot of the partner', () => {
     }
   })
 
+  it('ends with the error of a row that the server cannot make, although the rows before it are still worked on', async () => {
+    const aborted = async () => {
+      const { rows } = await partner.pool.query(
+        `select state from pg_stat_activity where datname = current_database() and application_name = 'nightferry extract'`,
+      )
+      expect(rows).toEqual([{ state: 'idle in transaction (aborted)' }])
+    }
+    const query = 'select (1 / (3 - n))::text as name, n as number from generate_series(1, 5) n'
+    for await (const snapshot of withSnapshot()) {
+      const reading = async () => {
+        for await (const [row] of snapshot.all({ ...sleeping, query }).rows) {
+          if (row?.[1] === '2') await vi.waitFor(aborted, patience)
+        }
+      }
+      await expect(reading()).rejects.toMatchObject({ code: 'partner_query_failed' })
+    }
+  }, 20_000)
+
   it('takes a statement that a person cancelled for one that broke off', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 600_000 })
     try {
