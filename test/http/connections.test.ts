@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as secureRequest } from 'node:https'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -6,6 +7,7 @@ import { join } from 'node:path'
 import { connect as connectSecurely } from 'node:tls'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
+import { ConfigError } from '../../src/config/environment.ts'
 import { settings } from '../../src/config/schema.ts'
 import { buildHttpServer, readCertificateAgain } from '../../src/http/build-http-server.ts'
 import { type HttpContext, Plain, type Route, route } from '../../src/http/route.ts'
@@ -208,6 +210,22 @@ it('a certificate that was renewed is shown to new connections once it is read a
   rmSync(files.keyFile)
   expect(server.readAgain).toThrow(/http.keyFile: cannot be read: ENOENT/)
   expect(await server.shown()).toBe(second)
+  writeCertificate(folder)
+})
+
+it.each<[string, (pem: string) => string | Buffer]>([
+  ['whose second part is cut off', (pem) => pem + pem.slice(0, 300)],
+  ['whose second part is no certificate', (pem) => pem + pem.replace(/\n[\s\S]*\n(?=-----END)/, '\nAAAA\n')],
+  ['in DER', (pem) => new X509Certificate(pem).raw],
+])('a certificate file %s is refused at the start and when it is read again, by its setting', async (_, broken) => {
+  const files = writeCertificate(folder)
+  await using server = await listening(files)
+  const first = await server.shown()
+  writeFileSync(files.certificateFile, broken(readFileSync(files.certificateFile, 'utf8')))
+  expect(server.readAgain).toThrow(ConfigError)
+  expect(server.readAgain).toThrow(/http.certificateFile: cannot be used: /)
+  await expect(listening(files)).rejects.toThrow(/http.certificateFile: cannot be used: /)
+  expect(await server.shown()).toBe(first)
   writeCertificate(folder)
 })
 
