@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
@@ -117,13 +118,15 @@ export function judgeFile(
 const renewedBefore = 14
 const dayMs = 86_400_000
 
-/** How long the certificate of the HTTP API is still valid. Pure. */
+/** Whether the HTTP API can use its certificate file, and how long the first one there is still valid. Pure. */
 export function judgeCertificate(file: string, pem: string | Buffer, now: Date): Found[] {
   let end: Date
   try {
+    createSecureContext({ cert: pem })
     end = new Date(new X509Certificate(pem).validTo)
   } catch (wrong) {
-    return [error(`${file} is no certificate in PEM: ${(wrong as Error).message}`, 'fix http.certificateFile', file)]
+    const what = `${file} cannot be used as a certificate in PEM: ${(wrong as Error).message}`
+    return [error(what, 'write the whole file, in PEM, or fix http.certificateFile', file)]
   }
   const day = end.toISOString().slice(0, 10)
   const todo = 'renew it, then systemctl reload nightferry: serve reads it again at SIGHUP'

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Server as SecureServer } from 'node:https'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
+import { createSecureContext } from 'node:tls'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { ConfigError } from '../config/environment.ts'
@@ -53,6 +54,8 @@ function readTls({ certificateFile, keyFile }: HttpSettings): { cert: Buffer; ke
     const message = 'does not belong to the certificate of http.certificateFile'
     throw new ConfigError('The HTTP API cannot have TLS:', [{ path: 'http.keyFile', message }])
   }
+  // The above looks at the first certificate of the file alone, and takes DER too.
+  trying('certificateFile', 'cannot be used', () => createSecureContext({ cert, key }))
   return { cert, key }
 }
 

@@ -7,6 +7,7 @@ import { schemaName } from '../db/schema-standing.ts'
 import { loadForStatus } from '../jobs/whole-status.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { buildHttpServer, readCertificateAgain } from './build-http-server.ts'
+import { listenHttp } from './listen-http.ts'
 import { isLoopback } from './may-enter.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import type { HttpContext } from './route.ts'
@@ -80,7 +81,7 @@ export async function startHttp(
   const routes = allRoutes((known) => describeRoutes(known, version))
   const server = buildHttpServer(context, http, routes)
   try {
-    await server.listen({ host: http.host, port: http.port ?? 0 })
+    await listenHttp(server, http)
   } catch (error) {
     await close()
     const { code, message } = error as NodeJS.ErrnoException

@@ -180,13 +180,16 @@ async function* readRows(
   { stream, fetchRows }: StreamQuery,
   { text, values }: { text: string; values: unknown[] },
 ): DeltaRows {
+  // The server counts its limit from here to the last row, whatever the batches: they end no statement.
+  const asked = performance.now()
   const cursor = session.client.query(new Cursor(text, values, { rowMode: 'array' }))
-  let asked = performance.now()
+  let failed = false
   const read = (count: number) => {
-    asked = performance.now()
     const reading = cursor.read(count) as Promise<(string | null)[][]>
     // Anyone who stops listening never awaits what was asked for in advance.
-    reading.catch(() => {})
+    reading.catch(() => {
+      failed = true
+    })
     return reading
   }
   try {
@@ -201,8 +204,9 @@ async function* readRows(
   } catch (error) {
     throw readFailed(session, stream, error, asked)
   } finally {
-    // Closing waits for an answer of the server, which a connection that broke off never brings.
-    await Promise.race([cursor.close().catch(() => {}), session.ended])
+    // Closing waits for an answer of the server, which a connection that broke off never brings. An error has ended
+    // the cursor there, and the answer may have come by now.
+    if (!failed) await Promise.race([cursor.close().catch(() => {}), session.ended])
   }
 }
 

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -150,6 +151,15 @@ test('the certificate of the HTTP API is judged by how long it is still valid', 
   expect(judgeCertificate(file, 'planted', new Date())).toMatchObject([
     { level: 'error', what: expect.not.stringContaining('planted') },
   ])
+})
+
+test('a certificate file that serve cannot use is an error, although its first certificate is valid', async () => {
+  await using folder = await workingFolder()
+  const { certificateFile: file } = writeCertificate(folder.path, 30)
+  const pem = readFileSync(file, 'utf8')
+  for (const broken of [pem + pem.slice(0, 300), new X509Certificate(pem).raw]) {
+    expect(judgeCertificate(file, broken, new Date())).toMatchObject([{ level: 'error', subject: file }])
+  }
 })
 
 test('a key is suspected for a scheme, quotes, spaces and strange characters, and for nothing else', () => {

@@ -1,13 +1,18 @@
+import { X509Certificate } from 'node:crypto'
+import dnsPromises from 'node:dns/promises'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as secureRequest } from 'node:https'
+import { syncBuiltinESMExports } from 'node:module'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectSecurely } from 'node:tls'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { ConfigError } from '../../src/config/environment.ts'
 import { settings } from '../../src/config/schema.ts'
 import { buildHttpServer, readCertificateAgain } from '../../src/http/build-http-server.ts'
+import { listenHttp } from '../../src/http/listen-http.ts'
 import { type HttpContext, Plain, type Route, route } from '../../src/http/route.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'
 import { healthRoutes } from '../../src/http/routes/standing-routes.ts'
@@ -58,7 +63,7 @@ const large = route({
 /** More of it than the systems of both sides keep for a client that does not read. */
 const muchAsked = 'GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(32)
 
-async function listening(given: object = {}, routes: readonly Route[] = []) {
+async function listening(given: object = {}, routes: readonly Route[] = [], host = '127.0.0.1') {
   const { http } = settings.parse({ http: { connections: limit, ...given } })
   const context = {
     deps: { logger: inspectedLogger() },
@@ -66,7 +71,7 @@ async function listening(given: object = {}, routes: readonly Route[] = []) {
     stopping: new AbortController().signal,
   } as unknown as HttpContext
   const server = buildHttpServer(context, http, [...healthRoutes, ...routes])
-  await server.listen({ host: '127.0.0.1', port: 0 })
+  await listenHttp(server, { ...http, host, port: 0 })
   const { port } = server.server.address() as AddressInfo
   const sockets: Socket[] = []
   const accepted: Socket[] = []
@@ -87,8 +92,8 @@ async function listening(given: object = {}, routes: readonly Route[] = []) {
     url: `http://127.0.0.1:${port}`,
     port,
     readAgain: () => readCertificateAgain(server, http),
-    shown: async (): Promise<string> => {
-      const socket = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    shown: async (at = '127.0.0.1'): Promise<string> => {
+      const socket = connectSecurely({ port, host: at, rejectUnauthorized: false })
       await new Promise((resolve) => socket.once('secureConnect', resolve))
       const { fingerprint256 } = socket.getPeerCertificate()
       socket.destroy()
@@ -208,6 +213,64 @@ it('a certificate that was renewed is shown to new connections once it is read a
   rmSync(files.keyFile)
   expect(server.readAgain).toThrow(/http.keyFile: cannot be read: ENOENT/)
   expect(await server.shown()).toBe(second)
+  writeCertificate(folder)
+})
+
+describe('localhost with two addresses', () => {
+  const addresses = ['127.0.0.1', '127.0.0.2']
+  beforeEach(() => {
+    const found = addresses.map((address) => ({ address, family: 4 }))
+    vi.spyOn(dnsPromises, 'lookup').mockResolvedValue(found as never)
+    syncBuiltinESMExports()
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+    syncBuiltinESMExports()
+  })
+
+  it('a certificate that was renewed is shown at both once it is read again', async () => {
+    const files = writeCertificate(folder)
+    await using server = await listening(files, [], 'localhost')
+    const shown = async () => await Promise.all(addresses.map((address) => server.shown(address)))
+    const [first, same] = await shown()
+    expect(same).toBe(first)
+    writeCertificate(folder)
+    server.readAgain()()
+    const [second, renewed] = await shown()
+    expect(second).not.toBe(first)
+    expect(renewed).toBe(second)
+  })
+
+  it('a client at one takes the place of a silent one at the other, and neither is listened on after the end', async () => {
+    let port = 0
+    {
+      await using server = await listening({ connections: 1 }, [], 'localhost')
+      port = server.port
+      const silent = connect(port, '127.0.0.2')
+      const ended = new Promise((resolve) => silent.once('close', resolve))
+      await new Promise((resolve) => silent.once('connect', resolve))
+      expect(await server.live()).toBe(200)
+      await ended
+    }
+    for (const address of addresses) {
+      await expect(fetch(`http://${address}:${port}/livez`)).rejects.toThrow('fetch failed')
+    }
+  })
+})
+
+it.each<[string, (pem: string) => string | Buffer]>([
+  ['whose second part is cut off', (pem) => pem + pem.slice(0, 300)],
+  ['whose second part is no certificate', (pem) => pem + pem.replace(/\n[\s\S]*\n(?=-----END)/, '\nAAAA\n')],
+  ['in DER', (pem) => new X509Certificate(pem).raw],
+])('a certificate file %s is refused at the start and when it is read again, by its setting', async (_, broken) => {
+  const files = writeCertificate(folder)
+  await using server = await listening(files)
+  const first = await server.shown()
+  writeFileSync(files.certificateFile, broken(readFileSync(files.certificateFile, 'utf8')))
+  expect(server.readAgain).toThrow(ConfigError)
+  expect(server.readAgain).toThrow(/http.certificateFile: cannot be used: /)
+  await expect(listening(files)).rejects.toThrow(/http.certificateFile: cannot be used: /)
+  expect(await server.shown()).toBe(first)
   writeCertificate(folder)
 })
 

@@ -159,10 +159,15 @@ describe('a snapshot of the partner', () => {
     cursor: 'number',
     fetchRows: 1,
   }
+  const trickling = {
+    ...sleeping,
+    query: 'select pg_sleep(0.01)::text as name, n as number from generate_series(1, 3000) n',
+  }
   it.each<[string, (snapshot: PartnerSnapshot) => AsyncIterable<unknown>]>([
     ['past a watermark', (snapshot) => snapshot.delta({ ...sleeping, from: null, overlapMs: 0 })],
     ['in lines', (snapshot) => snapshot.lines(sleeping)],
     ['in any order', (snapshot) => snapshot.all(sleeping).rows],
+    ['row after row', (snapshot) => snapshot.all(trickling).rows],
   ])('gives up a statement that takes longer than allowed, and says what allows it more: %s', async (_, read) => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
     try {
@@ -177,6 +182,24 @@ describe('a snapshot of the partner', () => {
       await snapshot.close()
     }
   })
+
+  it('ends with the error of a row that the server cannot make, although the rows before it are still worked on', async () => {
+    const aborted = async () => {
+      const { rows } = await partner.pool.query(
+        `select state from pg_stat_activity where datname = current_database() and application_name = 'nightferry extract'`,
+      )
+      expect(rows).toEqual([{ state: 'idle in transaction (aborted)' }])
+    }
+    const query = 'select (1 / (3 - n))::text as name, n as number from generate_series(1, 5) n'
+    for await (const snapshot of withSnapshot()) {
+      const reading = async () => {
+        for await (const [row] of snapshot.all({ ...sleeping, query }).rows) {
+          if (row?.[1] === '2') await vi.waitFor(aborted, patience)
+        }
+      }
+      await expect(reading()).rejects.toMatchObject({ code: 'partner_query_failed' })
+    }
+  }, 20_000)
 
   it('takes a statement that a person cancelled for one that broke off', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 600_000 })
