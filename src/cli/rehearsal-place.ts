@@ -1,8 +1,13 @@
 import type { Config } from '../config/schema.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
 import { EmbeddedPostgresError } from '../embedded/run-program.ts'
-import { lockRehearsal } from '../rehearsal/copy/lock-rehearsal.ts'
-import { emptyAgain, markDatabase, requireLeftOver, takeEmpty } from '../rehearsal/copy/rehearsal-database.ts'
+import {
+  emptyAgain,
+  lockRehearsal,
+  markDatabase,
+  requireLeftOver,
+  takeEmpty,
+} from '../rehearsal/copy/rehearsal-database.ts'
 import { type Cli, printLine, UsageError } from './cli.ts'
 import { type OpenDatabase, reach } from './open-database.ts'
 import { openEmbedded } from './open-embedded.ts'

@@ -1,4 +1,6 @@
-import type { AddressInfo } from 'node:net'
+import { lookup } from 'node:dns/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config/environment.ts'
 import { httpConnections } from '../config/http-settings.ts'
 import type { Config } from '../config/schema.ts'
@@ -7,7 +9,6 @@ import { schemaName } from '../db/schema-standing.ts'
 import { loadForStatus } from '../jobs/whole-status.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { buildHttpServer, readCertificateAgain } from './build-http-server.ts'
-import { listenHttp } from './listen-http.ts'
 import { isLoopback } from './may-enter.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import type { HttpContext } from './route.ts'
@@ -95,4 +96,32 @@ export async function startHttp(
   const name = http.host.includes(':') ? `[${http.host}]` : http.host
   const url = `${scheme}://${name}:${port}`
   return { url, readCertificateAgain: () => readCertificateAgain(server, http), close }
+}
+
+/**
+ * Listens where the settings say. `localhost` can be two addresses, and Fastify would make a second server for the
+ * other one: no limit of connections holds for that, and it shows no renewed certificate. Here one server has the
+ * connections of both.
+ * @throws when the name is unknown, or its first address is taken. Another one that cannot be had is left out.
+ */
+export async function listenHttp(server: FastifyInstance, { host, port }: Config['http']): Promise<void> {
+  const [first = host, ...others] = host === 'localhost' ? await addressesOf(host) : [host]
+  await server.listen({ host: first, port: port ?? 0 })
+  for (const other of others) await listenToo(server, other)
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  const found = await lookup(host, { all: true })
+  return [...new Set(found.map(({ address }) => address))]
+}
+
+async function listenToo({ server }: FastifyInstance, host: string): Promise<void> {
+  const { port } = server.address() as AddressInfo
+  // As the server of Node has it: without TLS, a client that has ended its side is still answered.
+  const allowHalfOpen = !('setSecureContext' in server)
+  const other = createServer({ allowHalfOpen, noDelay: true }, (socket) => server.emit('connection', socket))
+  server.once('close', () => other.close())
+  await new Promise<void>((resolve) => {
+    other.once('error', () => resolve()).listen({ host, port }, resolve)
+  })
 }

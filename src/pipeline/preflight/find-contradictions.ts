@@ -3,8 +3,7 @@ import { isSentAgain } from '../../db/ledger/rows-again.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
-import { gatherAnswers, pairAnsweredAndDeclined } from './pair-declined.ts'
-import { pairSpellings } from './pair-spellings.ts'
+import { gatherAnswers, pairAnsweredAndDeclined, pairSpellings } from './pair-rows.ts'
 
 /**
  * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,
