@@ -20,6 +20,8 @@ type RehearsalPlace = {
   name: string
   /** On the file system that it lies on; null: it may be on another machine. */
   folder: string | null
+  /** Refuses where another rehearsal may have it by now, because the session that held it has ended. */
+  requireHeld(): Promise<void>
   /** Lets go of it, and unless it is to be kept removes everything that the rehearsal made there. */
   leave(keep: boolean): Promise<void>
 }
@@ -65,16 +67,20 @@ export async function openRehearsalPlace(
     const name = `${host}${pathname}`
     const leave = async (keep: boolean) => {
       await using _lock = lock
-      if (!keep) await emptyAgain(named).catch((error: Error) => tellLeft(cli, name, error))
+      if (keep) return
+      await lock
+        .requireHeld()
+        .then(() => emptyAgain(named))
+        .catch((error: Error) => tellLeft(cli, name, error))
     }
-    return { url: named, name, folder: null, leave }
+    return { url: named, name, folder: null, requireHeld: lock.requireHeld, leave }
   }
   const cluster = own.cluster ?? (await embeddedBeside(cli, config))
   await using opened = new AsyncDisposableStack()
   opened.defer(async () => void (own.cluster === null && (await cluster.release())))
   const name = `${config.database.name.slice(0, longestName - '_rehearsal'.length)}_rehearsal`
   const admin = cluster.url('postgres')
-  opened.use(await lockRehearsal(admin, name, cli.signal, (client) => requireLeftOver(client, name)))
+  const lock = opened.use(await lockRehearsal(admin, name, cli.signal, (client) => requireLeftOver(client, name)))
   await cluster.dropDatabase(name)
   await cluster.ensureDatabase(name)
   await markDatabase(cluster.url(name), name)
@@ -83,10 +89,15 @@ export async function openRehearsalPlace(
     url: cluster.url(name),
     name,
     folder: cluster.data,
+    requireHeld: lock.requireHeld,
     leave: async (keep) => {
       await using _held = held
       // What the rehearsal came to, or why it failed, is more than that a copy is left.
-      if (!keep) await cluster.dropDatabase(name).catch((error: Error) => tellLeft(cli, name, error))
+      if (keep) return
+      await lock
+        .requireHeld()
+        .then(() => cluster.dropDatabase(name))
+        .catch((error: Error) => tellLeft(cli, name, error))
     },
   }
 }

@@ -30,8 +30,17 @@ export function wasMade(home: string): boolean {
  * @throws {EmbeddedPostgresError} naming what is gone and what to do.
  */
 export async function refuseGoneData(home: string): Promise<void> {
+  if (tracesOfServer.some((name) => existsSync(join(home, name)))) await requireData(home)
+}
+
+/**
+ * Refuses where there are no data. Call where a server has run, before anything is made: a folder that is moved back
+ * would land within one that was made in its place.
+ *
+ * @throws {EmbeddedPostgresError} naming what is gone and what to do.
+ */
+export async function requireData(home: string): Promise<void> {
   const data = join(home, 'data')
-  if (!tracesOfServer.some((name) => existsSync(join(home, name)))) return
   if ((await versionOf(data)) !== undefined) return
   throw new EmbeddedPostgresError(
     `The data of the embedded PostgreSQL, ${data}, are gone: there is no ${join(data, versionFile)}. Mount the disk that they are on, or put them back, and start again; or move ${home} away to begin with an empty database.`,

@@ -10,6 +10,7 @@ import {
   locationOf,
   readPassword,
   refuseGoneData,
+  requireData,
   serverAccount,
   superuser,
 } from './initialise-data.ts'
@@ -156,7 +157,7 @@ async function ensureRunning(
 ): Promise<boolean> {
   const data = join(home, 'data')
   if (isReleased() || (await runningPostmaster(data)) !== undefined) return false
-  await refuseGoneData(home)
+  await requireData(home)
   return withFolderLock(folder, async () => {
     if (isReleased()) return false
     const server = await startServer(home, binaries, account, settings).catch((error: Error) => {

@@ -89,6 +89,28 @@ test('a named database is made empty of what a rehearsal left, and of nothing th
   expect(schemas.rows).toEqual([])
 })
 
+test('a rehearsal whose hold on its database has ended writes nothing there, and drops nothing of the next one', async () => {
+  await using empty = await testDatabase({ template: 'empty' })
+  const own = { cluster: null } as OpenDatabase
+  const open = () => openRehearsalPlace(cli, configNamed('nightferry'), own, empty.url)
+  const first = await open()
+  await first.requireHeld()
+  const client = new pg.Client({ connectionString: empty.url })
+  await client.connect()
+  await client.query(`select pg_terminate_backend(pid, 10000) from pg_stat_activity
+    where application_name like 'nightferry rehearse (holds%' and datname = current_database()`)
+  await client.end()
+  await expect(first.requireHeld()).rejects.toEqual(underWay)
+  const next = await open()
+  await first.leave(false)
+  await next.requireHeld()
+  const after = new pg.Client({ connectionString: empty.url })
+  await after.connect()
+  expect((await after.query(`select from pg_namespace where nspname = 'nightferry_rehearsal'`)).rowCount).toBe(1)
+  await after.end()
+  await next.leave(false)
+})
+
 test('a rehearsal for which there is no embedded server says how to name a database, for DATABASE_URL is set already', async () => {
   // A file where a folder would have to be stands for all that keeps the server from running here.
   const folder = join(fileURLToPath(import.meta.url), 'nightferry')

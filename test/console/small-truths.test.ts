@@ -141,12 +141,23 @@ it('the oldest night has none before it to be put beside', async () => {
   expect(await page.getByRole('link', { name: 'Beside the night before' }).count()).toBe(0)
 })
 
+it('a night is put beside the one before of the same job', async () => {
+  await answered<ListNightsData>(page, /v1\/nights/, ({ nights, ...answer }) => ({
+    ...answer,
+    nights: [...nights, { ...nights[0], run_id: 0, job: 'pull-calculators' }, { ...nights[0], run_id: -1 }],
+  }))
+  await here.open('night?run=1')
+  await page.getByRole('link', { name: 'Beside the night before' }).click()
+  await expect.poll(() => page.url()).toContain('with=-1')
+})
+
 const assurance = 'Nothing. Every row of the partner is accepted, or on its way.'
 
 it.each([
   ['no night has run', null],
   ['the last night failed', { state: 'failed', verdict: null }],
   ['a night is under way', { state: 'running', verdict: null, finished_at: null }],
+  ['only pages were loaded', { job: 'pull-calculators' }],
 ])('every row is not said to be accepted where %s', async (_, run) => {
   await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
     ...tonight,

@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { expect, test, vi } from 'vitest'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { runningPostmaster } from '../../src/embedded/start-server.ts'
@@ -85,6 +86,19 @@ test('serve ends with exit code 1 when the embedded server is gone with its data
   expect(stderr).toMatch(
     /nightferry: embedded_postgres_failed: (The data of .* are gone|PostgreSQL on .* has ended and cannot)/,
   )
+}, 120_000)
+
+test('serve makes no folder in the place of its own that was moved away, so that it can be moved back', async () => {
+  await using place = await clusterFolder()
+  const daemon = await started(place.parent, ['--set', `database.folder=${place.parent}`])
+  const server = await serverOn(place.data)
+  await rename(place.folder, `${place.folder}.old`)
+  process.kill(server, 'SIGKILL')
+  const { code, stderr } = await daemon.ended
+  expect(code, stderr).toBe(1)
+  expect(stderr).toMatch(/nightferry: embedded_postgres_failed: The data of .* are gone/)
+  expect(existsSync(place.folder)).toBe(false)
+  await rename(`${place.folder}.old`, place.folder)
 }, 120_000)
 
 test('serve outlives a server of another that goes away and comes back, and tells each kind of trouble once', async () => {

@@ -74,13 +74,14 @@ export function Night({ query }: PageProps) {
   const nights = useAnswer('nights', () => get<ListNightsData>('/v1/nights', { limit: 100 }), 30_000)
   const list = nights.data?.nights ?? []
   const run = Number(query.get('run')) || (list[0]?.run_id ?? 0)
-  const before = list.find(({ run_id }) => run_id < run)
   const other = Number(query.get('with')) || 0
   const beside = useAnswer(other > 0 ? `run ${other}` : null, () => get<GetRunData>(`/v1/runs/${other}`), 30_000)
   const of = useAnswer(run > 0 ? `run ${run}` : null, () => get<GetRunData>(`/v1/runs/${run}`), 5_000)
-  const choices: [string, string][] = list.map(({ run_id, started_at }) => [
+  const before = list.find(({ run_id, job }) => run_id < run && job === of.data?.job)
+  const several = list.some(({ job }) => job !== list[0]?.job)
+  const choices: [string, string][] = list.map(({ run_id, started_at, job }) => [
     String(run_id),
-    `Run ${run_id}, ${momentWords(started_at)}`,
+    `Run ${run_id}, ${momentWords(started_at)}${several ? `, ${job}` : ''}`,
   ])
   const named = (id: number): [string, string][] =>
     choices.some(([one]) => one === String(id)) || id === 0 ? choices : [[String(id), `Run ${id}`], ...choices]

@@ -96,11 +96,15 @@ function isHeld({ held, needs }: GetTonightData): boolean {
   return held.length > 0 || needs.some(({ state }) => state === 'held')
 }
 
+/** The jobs that read the partner's rows. */
+const jobsThatRead = ['nightly-sync', 'push']
+
 /** What an empty list of causes means: only a night that read the partner's rows knows of all of them. */
 function nothingWords(tonight: GetTonightData): string {
   if (isHeld(tonight)) return 'Nothing but what the guard holds until somebody approves it.'
-  const { state, verdict = null } = tonight.run ?? {}
-  const hasRead = state !== 'running' && (verdict === 'succeeded' || verdict === 'partial')
+  const { job = '', state, verdict = null } = tonight.run ?? {}
+  const hasRead =
+    jobsThatRead.includes(job) && state !== 'running' && (verdict === 'succeeded' || verdict === 'partial')
   return hasRead
     ? 'Nothing. Every row of the partner is accepted, or on its way.'
     : 'Of what was read, no row needs a person.'

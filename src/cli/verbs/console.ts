@@ -7,6 +7,7 @@ import { settingsInForce } from '../../config/show-config.ts'
 import { type SessionTokens, sealLinkRequest } from '../../http/console/console-door.ts'
 import type { HttpContext } from '../../http/route.ts'
 import { startHttp } from '../../http/start-http.ts'
+import { loadDialect } from '../../partner/partner-snapshot.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -79,6 +80,7 @@ export async function withOwnConsole(
 ): Promise<void> {
   const ferry = await openIdleFerry(cli, config)
   try {
+    await loadDialect({ url: ferry.deps.required.partnerUrl })
     const token = randomBytes(32).toString('base64url')
     ferry.secrets.push(token)
     const tls = { certificateFile: null, keyFile: null }

@@ -67,6 +67,7 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
       const world = given ?? (await mirroredWorld(cli, config))
       try {
         await requireRoom(place.folder, bytesNeeded(size, world.bytes))
+        await place.requireHeld()
         await migrateToLatest(place.url)
         const pool = createPool(place.url, {
           max: 2,

@@ -261,7 +261,8 @@ const serviceAhead = sql`coalesce((
 /**
  * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still
  * absent after it was sent again is for a person, and what was accepted since the comparison is for the next one, as is
- * what the comparison did not judge: something else may stand there since it was found. Of a different one the
+ * what the newest comparison did not judge, or all of it where that was withheld: something else may stand there since
+ * it was found. Of a different one the
  * service's own change, which bears the time of the service's clock, must not be younger than ours, of which nothing is
  * known while the time of ours lies ahead.
  */
@@ -271,18 +272,19 @@ const repairable = sql`
     select row_id, row_difference.kind, changed_there_at, last.compared_at, last.submission_id as search
     from row_difference
     left join (
-      select distinct on (kind) kind, compared_at, submission_id
-      from row_comparison where withheld is null order by kind, run_id desc
+      select distinct on (kind) kind, compared_at, submission_id, withheld from row_comparison
+      order by kind, run_id desc
     ) last on last.kind = comparison
-    where resent_by_run is null and not unjudged
+    where resent_by_run is null and not unjudged and last.withheld is null
     union
-    -- Of a calculator, the row goes out whole: it writes over what differs, if any of its inputs does.
+    -- Of a calculator, the row goes out whole: it writes over every input, also what differs or was not judged.
     select row_id, max(kind), null::timestamptz, max(last.compared_at), max(last.submission_id)
     from input_difference
     left join (
-      select compared_at, submission_id from input_comparison where withheld is null order by run_id desc limit 1
+      select compared_at, submission_id, withheld from input_comparison order by run_id desc limit 1
     ) last on true
-    where kind <> 'foreign' and not unjudged group by row_id having bool_or(resent_by_run is null)
+    where kind <> 'foreign' and last.withheld is null
+    group by row_id having bool_or(resent_by_run is null) and not bool_or(unjudged)
   ) d
   join ledger row using (row_id)
   where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null

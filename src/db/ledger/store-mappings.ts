@@ -121,7 +121,7 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
     join ledger row using (partner_id)
     where stream <> ${mappingStream}
       and (accepted_hash is not null or refused_hash is not null or held_by is not null
-        or perhaps_taken_at is not null or ${isForgotten})`.execute(trx)
+        or perhaps_taken_at is not null and gone_at is null or ${isForgotten})`.execute(trx)
   await sql`analyze moved_row`.execute(trx)
   await sql`
     insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)

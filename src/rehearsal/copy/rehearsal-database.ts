@@ -136,6 +136,11 @@ export async function pointAtMirror(copy: Database, mirror: Pick<Deps, 'required
   return rows[0]?.open ?? 0
 }
 
+type RehearsalLock = AsyncDisposable & {
+  /** @throws {RehearsalRefused} `rehearsal_under_way` once its session has ended. */
+  requireHeld(): Promise<void>
+}
+
 /** First half of the key of the advisory lock; the second is the name of the database, as a number. */
 const lockClass = 4_711_022
 /** Sessions of a process that ended just now are gone within this time. Milliseconds. */
@@ -156,7 +161,7 @@ export async function lockRehearsal(
   name: string | null,
   signal: AbortSignal,
   check: (client: pg.Client) => Promise<void>,
-): Promise<AsyncDisposable> {
+): Promise<RehearsalLock> {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'nightferry rehearse (holds the database)',
@@ -172,7 +177,15 @@ export async function lockRehearsal(
       await takeLock(client, name)
       await check(client)
     })
-    return { [Symbol.asyncDispose]: () => client.end().catch(() => {}) }
+    return {
+      requireHeld: async () => {
+        await client.query('select 1').catch((error: Error) => {
+          const message = `The session that held the database of this rehearsal has ended (${error.message}), and another rehearsal may use the database. Nothing more is written there; try again.`
+          throw new RehearsalRefused('rehearsal_under_way', message, { cause: error })
+        })
+      },
+      [Symbol.asyncDispose]: () => client.end().catch(() => {}),
+    }
   } catch (error) {
     await client.end().catch(() => {})
     throw error

@@ -490,6 +490,7 @@ describe('a search', () => {
   it.each<[string, Record<string, string>, object]>([
     ['selected calculator types', { [power]: '1' }, { calculatorTypeIds: [uuid('carbon')] }],
     ['left out a part of the company', { [power]: '1', [gas]: 5 as unknown as string }, {}],
+    ['succeeded in part', { [power]: '1' }, { taskStatus: 'PartialSuccess' }],
   ])('a search that %s has nothing sent over what an earlier one found', async (_, later, search) => {
     const repairable = () => ferry.ledger.inTransaction(countRepairable)
     const shown = (inputs: Record<string, string>) => [company('A', { calculators: [month('A/1', inputs)] })]
@@ -500,6 +501,17 @@ describe('a search', () => {
     expect(await found()).toEqual(['absent H-1 2025 3 gas 2 - value_not_returned'])
     await compared(shown({ [power]: '1' }))
     expect(await repairable()).toMatchObject([{ kind: 'absent', rows: 1 }])
+  })
+
+  it('a calculator of which one input is missing is not sent over another that was found different and not judged since', async () => {
+    const repairable = () => ferry.ledger.inTransaction(countRepairable)
+    const shown = [company('A', { calculators: [month('A/1', { [power]: '7' })] })]
+    await compared(shown)
+    expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
+    await mapped('H-2', 'A')
+    await pending(await accepted('H-2', '2025-3', { [power]: '2' }))
+    await compared(shown)
+    expect(await repairable()).toEqual([])
   })
 
   it('a search is compared once more after a death, with the same result', async () => {
