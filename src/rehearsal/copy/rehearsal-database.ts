@@ -138,7 +138,7 @@ export async function pointAtMirror(copy: Database, mirror: Pick<Deps, 'required
 
 type RehearsalLock = AsyncDisposable & {
   /** @throws {RehearsalRefused} `rehearsal_under_way` once its session has ended. */
-  requireHeld(): Promise<void>
+  requireHeld: () => Promise<void>
 }
 
 /** First half of the key of the advisory lock; the second is the name of the database, as a number. */
