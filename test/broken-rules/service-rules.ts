@@ -24,9 +24,9 @@ export const serviceRules = (real: () => BrokenService): BrokenRule[] => [
       ;(answer.json as Json).late = true
     },
   })),
-  broken('service/queued', 'a search is answered with 202', () =>
+  broken('service/queued', 'a search is answered with 302', () =>
     answers('POST /v2/bulk/standards/search', ({ answer }) => {
-      answer.status = 202
+      answer.status = 302
     }),
   ),
   broken('service/immediate', 'the groups come as a correlation id', () =>
