@@ -102,7 +102,7 @@ export async function createProgram(
   verb(
     'run',
     'start a job, or go on with an interrupted run of it, and follow it',
-    'Nightferry prints the report when the run ends.',
+    'Nightferry prints the report when the run ends. It does not go on with a run that was asked for with other options; the message names the command that does.',
   )
     .argument('<job>', 'which job: nightly-sync, or another that nightferry jobs lists')
     .option('--only <step>', 'do this step of the job, and what it cannot do without; repeatable', repeated)

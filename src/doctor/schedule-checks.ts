@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { type JobPause, pausedJobs } from '../db/runs/job-requests.ts'
 import { scheduleSince } from '../db/runs/job-schedule.ts'
 import { isPart, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
+import { verbOfRun } from '../db/runs/run-asked.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
@@ -121,7 +122,7 @@ export function judgeLastRuns(job: string, runs: readonly LastRun[], atWork: num
     found.push(
       warning(
         `Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC, and no process works on it`,
-        `nightferry run ${job} goes on with it`,
+        `${verbOfRun({ job, asked: last.asked })} goes on with it`,
       ),
     )
   } else if (last.state === 'running')

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
+import { isAskedAlike, verbOfRun } from '../db/runs/run-asked.ts'
 import { adoptUnfinished, insertRun, runInTheWay, runningRun } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
@@ -25,23 +26,27 @@ export class JobRefused extends Error {
 /** A stream whose watermark lies before the moment from which a run is to read: it is read from there on. */
 type OlderWatermark = { stream: string; watermark: string }
 
-type Asked = { trigger: RunTrigger; by: string; only?: string[]; streams?: string[]; since?: string }
+/** `alike`: only a run that was asked for in the same way; `any`: also one that was not. */
+type Joins = 'any' | 'alike'
+
+type Asked = { trigger: RunTrigger; by: string; only?: string[]; streams?: string[]; since?: string; joins?: Joins }
 
 /**
  * Starts a run of a job for somebody who asks for it by name, or joins the one that is under way, which goes on as it
- * was asked for.
+ * was asked for: that is told with `joined`.
  * @param asked.only the steps that are wanted; what a step cannot do without is done too.
  * @param asked.streams what is read and sent is theirs alone.
  * @param asked.since a cursor, a date or time, or a time ago (`3d`): rows are read again from there on.
+ * @param asked.joins `alike` for somebody who takes the run's end for that of what was asked for.
  * @returns with `olderWatermarks` the streams that are read from before `since` on anyway, because nothing was read of
  *   them since.
  * @throws {JobRefused} when there is no such job, it cannot do what is asked, it is paused, or a run of another job
- *   that works with the ledger has to end first.
+ *   that works with the ledger, or one that may not be joined, has to end first.
  */
 export async function triggerJob(
   deps: Deps,
   jobName: string,
-  { trigger, by, only, streams, since }: Asked,
+  { trigger, by, only, streams, since, joins = 'any' }: Asked,
 ): Promise<{ run: Run; joined: boolean; olderWatermarks: OlderWatermark[] }> {
   const job = findJob(deps, jobName)
   if (only !== undefined) checkSteps(job, only)
@@ -52,7 +57,7 @@ export async function triggerJob(
   }
   const reads = streams !== undefined || since !== undefined
   const olderWatermarks = reads ? await checkReading(deps, job, asked) : []
-  const started = await triggerRun(deps, job, trigger, deps.now(), { asked, by })
+  const started = await triggerRun(deps, job, trigger, deps.now(), { asked, by, joins })
   if (started !== null) {
     const { run, resumed: joined } = started
     if (!joined) for (const older of olderWatermarks) deps.logger.info({ ...older, since }, 'watermark_before_since')
@@ -135,13 +140,14 @@ type Triggered = { run: Run; resumed: boolean }
  * @param what.asked what the run is to do, stored with it: anyone who goes on with it goes on as asked.
  * @returns null when the scheduled occurrence was taken before and nothing of the job is running, when a run of
  * another job has to end first, or when the job is paused.
+ * @throws {JobRefused} when the run that is under way may not be joined; it was not asked for anything then.
  */
 export async function triggerRun(
   deps: Deps,
   job: Job,
   trigger: RunTrigger,
   scheduledFor: Date,
-  { asked = {}, by = null }: { asked?: RunAsked; by?: string | null } = {},
+  { asked = {}, by = null, joins = 'any' }: { asked?: RunAsked; by?: string | null; joins?: Joins } = {},
 ): Promise<Triggered | null> {
   const started = await deps.db.transaction().execute(async (trx) => {
     await lockPause(trx, job.name)
@@ -162,9 +168,20 @@ export async function triggerRun(
   })
   const run = started ?? (await runningRun(deps.db, job.name))
   if (run === undefined) return null
-  if (started === null) await resume(deps, run)
+  if (started === null) {
+    if (joins === 'alike' && !isAskedAlike(run.asked, asked)) throw askedOtherwise(run)
+    await resume(deps, run)
+  }
   deps.logger.info({ run_id: run.run_id, job: job.name, trigger }, started ? 'run_started' : 'run_resumed')
   return { run, resumed: started === null }
+}
+
+function askedOtherwise(run: Run): JobRefused {
+  const goesOn = `${verbOfRun(run)} goes on with it`
+  return new JobRefused(
+    'job_busy',
+    `Run ${run.run_id} is under way, which was asked for otherwise: ${goesOn}; ask again when it has ended`,
+  )
 }
 
 async function resume(deps: Deps, run: Run): Promise<void> {

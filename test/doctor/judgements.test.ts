@@ -364,6 +364,10 @@ describe('the schedule and the last runs', () => {
     expect(levels({ ...run, verdict: 'failed' })).toEqual(['error', 'warning'])
     const part = { ...run, asked: { streams: ['properties'] } }
     expect(levels(part, { ...run, state: 'failed', failure })).toEqual(['error', 'warning'])
+    const underWay = { ...part, state: 'running' as const, finished_at: null }
+    expect(judgeLastRuns('nightly-sync', [underWay], 0, now)[0]?.todo).toBe(
+      'nightferry run nightly-sync --stream properties goes on with it',
+    )
     const heldLast = { ...run, held: true }
     expect(levels(heldLast, { ...run, finished_at: at('20T02:30') })).toEqual(['warning', 'warning'])
   })

@@ -21,7 +21,10 @@ import { actingUser, withDatabase } from '../with-database.ts'
 
 export type RunOptions = CommonOptions & { only?: string[]; stream?: string[]; since?: string; dryRun?: boolean }
 
-/** `nightferry run <job>`: starts a job, or goes on with the run that was interrupted, and follows it to its end. */
+/**
+ * `nightferry run <job>`: starts a job, or goes on with the run that was interrupted, and follows it to its end. A run
+ * that was asked for otherwise is refused: its end would be taken for that of what was asked for.
+ */
 export async function run(cli: Cli, jobName: string, options: RunOptions): Promise<ExitCode> {
   const config = readConfig(cli, options)
   const names = jobsOf(config).map(({ name }) => name)
@@ -85,7 +88,7 @@ export type RunEnded = { code: ExitCode; document: object }
 /**
  * Triggers a job, follows its run and shows how it ended; then tells people, whose receivers may take their time.
  * @param show prints what `--json` prints; `text`: the report is printed for people.
- * @throws {JobRefused} when the job cannot begin.
+ * @throws {JobRefused} when the job cannot begin, or the run of it that is under way was asked for otherwise.
  */
 export async function runToEnd(
   cli: Cli,
@@ -96,7 +99,7 @@ export async function runToEnd(
 ): Promise<RunEnded> {
   const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync
   await expectNews(deps, job)
-  const asked = { trigger: 'cli' as const, by: actingUser(cli).user, ...what }
+  const asked = { trigger: 'cli' as const, by: actingUser(cli).user, joins: 'alike' as const, ...what }
   const { run: started, joined, olderWatermarks } = await triggerJob(deps, job.name, asked)
   for (const { stream, watermark } of olderWatermarks) {
     const why = `was read up to ${watermark}, before --since ${what.since ?? ''}`

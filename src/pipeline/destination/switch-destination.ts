@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import { schemaName } from '../../db/migrate-to-latest.ts'
+import { verbOfRun } from '../../db/runs/run-asked.ts'
 import { runningRuns } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Destination } from '../../db/tables/service-tables.ts'
@@ -131,7 +132,7 @@ async function refuseWhileRunning(trx: Transaction<Schema>): Promise<void> {
   if (running === undefined) return
   throw new ActionRefused(
     'run_under_way',
-    `Run ${running.run_id} is under way. Let it end first: with the configuration as it is now, nightferry run ${running.job} ends it by itself`,
+    `Run ${running.run_id} is under way. Let it end first: with the configuration as it is now, ${verbOfRun(running)} ends it by itself`,
   )
 }
 

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { RunAsked } from '../../src/db/tables/run-tables.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { nightferry, workingFolder } from './nightferry-process.ts'
+
+let world: World
+let folder: Awaited<ReturnType<typeof workingFolder>>
+const call = async (...args: string[]) =>
+  await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+
+beforeAll(async () => {
+  world = await startWorld({ migrated: true, hotels: 3 })
+  folder = await workingFolder()
+  const migrated = await call('migrate')
+  expect(migrated, migrated.stderr).toMatchObject({ code: 0 })
+})
+beforeEach(async () => {
+  await world.pool.query(`update run set state = 'failed', finished_at = now() where state = 'running'`)
+})
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]()
+  await folder?.[Symbol.asyncDispose]()
+})
+
+/** A night that was interrupted, at its first step. */
+async function interrupted(asked: RunAsked): Promise<number> {
+  const { rows } = await world.pool.query<{ run_id: number }>(
+    `insert into run (job, trigger, scheduled_for, state, step, asked)
+     values ('nightly-sync', 'cli', clock_timestamp(), 'running', 'reference', $1) returning run_id`,
+    [asked],
+  )
+  return rows[0]?.run_id ?? 0
+}
+
+const untouched = async (run: number) => {
+  const { rows } = await world.pool.query('select state, resumed from run where run_id = $1', [run])
+  expect(rows).toEqual([{ state: 'running', resumed: 0 }])
+}
+
+test('a part of a night that is under way is no night: the verb refuses, and names the command that goes on with it', async () => {
+  const run = await interrupted({ only: ['reference'] })
+  const night = await call('run', 'nightly-sync', '--json')
+  expect(night).toMatchObject({ code: 2, stdout: '' })
+  const goesOn = 'nightferry run nightly-sync --only reference'
+  expect(night.stderr).toContain(`Run ${run} is under way, which was asked for otherwise: ${goesOn} goes on with it`)
+  await untouched(run)
+  const same = await call(...goesOn.split(' ').slice(1))
+  expect(same, same.stderr).toMatchObject({ code: 0 })
+  expect(same.stderr).toContain(`Run ${run} is under way at the step reference: going on with it.`)
+})
+
+test('options that would not count with the run that is under way are refused', async () => {
+  const run = await interrupted({})
+  for (const options of [
+    ['--since', '3d'],
+    ['--stream', 'omissions'],
+    ['--only', 'pull'],
+  ]) {
+    const ended = await call('run', 'nightly-sync', ...options)
+    expect(ended).toMatchObject({ code: 2, stdout: '' })
+    expect(ended.stderr).toContain(
+      `Run ${run} is under way, which was asked for otherwise: nightferry run nightly-sync`,
+    )
+  }
+  await untouched(run)
+})
+
+test('a run that was asked for in the same way is joined, in whatever order its steps were named', async () => {
+  const run = await interrupted({ only: ['report', 'reference'] })
+  const ended = await call('run', 'nightly-sync', '--only', 'reference', '--only', 'report')
+  expect(ended, ended.stderr).toMatchObject({ code: 0 })
+  expect(ended.stderr).toContain(`Run ${run} is under way at the step reference: going on with it.`)
+})
+
+test('the command that goes on with a run is one that a shell reads as it was meant', async () => {
+  await interrupted({ streams: ['omissions', 'properties'], since: '2026-11-20 06:00' })
+  expect((await call('run', 'nightly-sync')).stderr).toContain(
+    `nightferry run nightly-sync --stream omissions --stream properties --since '2026-11-20 06:00' goes on with it`,
+  )
+})
