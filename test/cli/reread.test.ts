@@ -48,6 +48,19 @@ test('what would be read again is said first and changes nothing', async () => {
   expect(streamOf(await night(), 'framework_answers')?.whole).toBeNull()
 })
 
+test('what is gone is not promised to be found where the query yields only what changed lately, unless it is a snapshot', async () => {
+  const never = join(folder.path, 'never.yaml')
+  const all = readFileSync(config, 'utf8')
+  writeFileSync(never, all.replaceAll(/^ {2}(omissions|properties):$/gm, '$&\n    fullEvery: never'))
+  const said = async (stream: string) =>
+    (await nightferry(folder.path, ['reread', stream, '--dry-run', '--config', never], world.environment())).stdout
+  expect(await said('omissions')).toContain(
+    'what is gone is not found, because the query yields only what changed lately (fullEvery: never)',
+  )
+  expect(await said('omissions')).not.toContain('gone is found too')
+  expect(await said('properties')).toContain('what is gone is found too')
+})
+
 test('a stream is read whole again, finds a row that was damaged here and one that was deleted there, and is recorded', async () => {
   const known = await sourceRows('framework_answers')
   await world.pool.query(`

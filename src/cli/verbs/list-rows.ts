@@ -195,7 +195,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
     printLine(
       cli.stdout,
       rows.length === 0
-        ? `${stream === null ? 'Nothing' : `Nothing of ${stream}`} is known to be at the service and gone here${stream === null ? '.' : '; nightferry drift without --stream looks at all streams.'} A stream with capture: snapshot sees it in every run, one with a cursor when all its rows are read: every fullEvery, 7 days unless it says otherwise.`
+        ? `${stream === null ? 'Nothing' : `Nothing of ${stream}`} is known to be at the service and gone here${stream === null ? '.' : '; nightferry drift without --stream looks at all streams.'} A stream with capture: snapshot sees it in every run, one with a cursor when all its rows are read: every fullEvery, 7 days unless it says otherwise, and with fullEvery: never in none.`
         : table(
             ['hotel', 'stream', 'row', 'last accepted (UTC)', 'gone since (UTC)'],
             rows.map((row) => [

@@ -1,4 +1,5 @@
 import { night } from '../../config/known-names.ts'
+import { fullEveryMs, type StreamConfig } from '../../config/push-settings.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/act-on-rows.ts'
 import type { EarlierCursor } from '../../pipeline/delta/where-to-read.ts'
@@ -38,7 +39,11 @@ export async function reread(cli: Cli, stream: string, options: RereadOptions): 
       })
       if ('kind' in forgotten) throw new UsageError(refusal(stream, options.since ?? '', forgotten))
       if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, ...forgotten })
-      else for (const line of describe(forgotten, options.dryRun === true)) printLine(cli.stdout, readable(line))
+      else {
+        for (const line of describe(forgotten, configured, options.dryRun === true)) {
+          printLine(cli.stdout, readable(line))
+        }
+      }
       return exitCodes.well
     },
     'write',
@@ -62,14 +67,24 @@ function refusal(stream: string, since: string, why: Exclude<EarlierCursor, { ki
   }
 }
 
-function describe({ stream, known, capture, ...forgotten }: Forgotten, dryRun: boolean): string[] {
+function describe(
+  { stream, known, capture, ...forgotten }: Forgotten,
+  configured: StreamConfig,
+  dryRun: boolean,
+): string[] {
   if (capture === null) return [`${stream} was never read: the next run reads all of it as it is.`]
   const { watermark_before: before, watermark_after: after } = forgotten
   const would = dryRun ? 'would read' : 'reads'
   const what =
     after === null
-      ? `The next run ${would} all of ${stream} again and ${dryRun ? 'compare' : 'compares'} it with the ${counted(known, 'row')} known, by content: what is gone is found too, and what the service has is not sent again.`
+      ? `The next run ${would} all of ${stream} again and ${dryRun ? 'compare' : 'compares'} it with the ${counted(known, 'row')} known, by content: ${goneWords(configured)}, and what the service has is not sent again.`
       : `The next run ${would} ${stream} from ${after} on again, and less partner.overlapMs if that is a time; what the service has is not sent again.`
   const forgot = before === null ? [] : [`Its watermark ${dryRun ? 'is' : 'was'} ${before}.`]
   return [what, ...forgot, ...(dryRun ? ['Nothing was changed.'] : [])]
+}
+
+/** What a whole reading says of rows that it does not bring, of which only a query that yields all can say anything. */
+function goneWords({ capture, fullEvery }: StreamConfig): string {
+  if (capture === 'snapshot' || fullEveryMs(fullEvery) !== null) return 'what is gone is found too'
+  return 'what is gone is not found, because the query yields only what changed lately (fullEvery: never)'
 }
