@@ -14,9 +14,9 @@ import {
   judgeServer,
   judgeTables,
 } from '../../src/doctor/judge-own-database.ts'
+import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/judge-schedule.ts'
 import { judgeDestination, judgeItems, keyTrouble } from '../../src/doctor/judge-service.ts'
 import { judgeCursor, judgeProtection, judgeRights } from '../../src/doctor/partner-checks.ts'
-import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/schedule-checks.ts'
 import { CannotLook, type Check, groups, ok, on, type Ward, worst } from '../../src/doctor/ward.ts'
 import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { searchesBy } from '../../src/partner/postgres-cursor.ts'
@@ -352,7 +352,7 @@ describe('the schedule and the last runs', () => {
   })
   test('the last run is told by its end', () => {
     const levels = (...runs: Parameters<typeof judgeLastRuns>[1]) =>
-      judgeLastRuns('nightly-sync', runs, 0, now).map(({ level }) => level)
+      judgeLastRuns('nightly-sync', runs, { atWork: 0, now, due: null }).map(({ level }) => level)
     expect(levels(run)).toEqual(['ok'])
     expect(levels({ ...run, verdict: 'partial' })).toEqual(['warning'])
     expect(levels({ ...run, held: true }, run)).toEqual(['warning'])
@@ -365,7 +365,7 @@ describe('the schedule and the last runs', () => {
     const part = { ...run, asked: { streams: ['properties'] } }
     expect(levels(part, { ...run, state: 'failed', failure })).toEqual(['error', 'warning'])
     const underWay = { ...part, state: 'running' as const, finished_at: null }
-    expect(judgeLastRuns('nightly-sync', [underWay], 0, now)[0]?.todo).toBe(
+    expect(judgeLastRuns('nightly-sync', [underWay], { atWork: 0, now, due: null })[0]?.todo).toBe(
       'nightferry run nightly-sync --stream properties goes on with it',
     )
     const heldLast = { ...run, held: true }
