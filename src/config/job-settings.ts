@@ -21,7 +21,9 @@ const scheduleSettings = {
   missed: z
     .enum(['skip', 'once'])
     .default('once')
-    .describe('What to do at start about a run that fell due while no daemon was up: skip it, or catch up once.'),
+    .describe(
+      'What to do about a run that fell due while no daemon was up, or while the job was paused: skip it, or catch up once, as soon as a daemon is up and the job is not paused.',
+    ),
   finishBy: z
     .string()
     .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'is no time of day; it looks like 06:30')

@@ -71,8 +71,8 @@ export function judgeMissed({ job, due, now, since, runs, atWork, pause }: Due):
   if (skipped.length > 0) {
     found.push(
       advice(
-        `${skipped.length} of the last ${runs.length} runs of ${job} fell due while no process was up, and were skipped`,
-        `keep nightferry serve running, or set missed of ${job} to once`,
+        `${skipped.length} of the last ${runs.length} runs of ${job} fell due while no process was up or the job was paused, and were skipped`,
+        `keep nightferry serve running; missed of ${job}: once makes up for the last of them, also once the job is resumed`,
       ),
     )
   }

@@ -10,7 +10,8 @@ import { triggerRun } from './trigger-run.ts'
 type Setting = ReturnType<typeof scheduleOf>
 
 /**
- * An occurrence found this long after it fell due was missed: no daemon was up. Two ticks of grace, in milliseconds.
+ * An occurrence found this long after it fell due was missed: no daemon was up, or the job was paused. Two ticks of
+ * grace, in milliseconds.
  */
 const missedAfterMs = 120_000
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
+import { newestRuns } from '../../src/db/runs/newest-runs.ts'
+import { judgeMissed } from '../../src/doctor/judge-schedule.ts'
 import { dueOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
@@ -245,6 +247,18 @@ describe('the scheduler', () => {
       await tick()
     })
     expect(await runs()).toMatchObject([{ state: 'skipped' }])
+    const [skipped] = judgeMissed({
+      job: nightlySync.name,
+      due: occurrence,
+      now: ferry.clock.at,
+      since: null,
+      runs: await newestRuns(ferry.ledger.db, 31, { job: nightlySync.name }),
+      atWork: 1,
+    })
+    expect(skipped).toMatchObject({
+      what: '1 of the last 1 runs of nightly-sync fell due while no process was up or the job was paused, and were skipped',
+      todo: expect.stringContaining('also once the job is resumed'),
+    })
   })
 
   it('starts what is late by no more than two ticks as scheduled', async () => {
