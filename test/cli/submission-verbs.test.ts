@@ -20,6 +20,7 @@ type Daemon = {
 async function nightUnderWay(
   options: Omit<WorldOptions, 'hotels'>,
   through?: (url: string) => Promise<string>,
+  settings: Record<string, string> = {},
 ): Promise<Daemon> {
   const folder = await workingFolder()
   const world = await startWorld({ migrated: true, hotels: 3, ...options })
@@ -27,6 +28,7 @@ async function nightUnderWay(
     ...world.environment(),
     // Nothing is sent again of its own accord while a person decides.
     NIGHTFERRY_PUSH_UNCERTAIN_GRACE_MS: '600000',
+    ...settings,
     ...(through !== undefined && { EXCHANGE_BASE_URL: await through(world.sandboxUrl) }),
   }
   const run = start(folder.path, ['run', 'nightly-sync', '--json', '--config', demoConfig], environment)
@@ -116,6 +118,36 @@ test('a task that has not begun is cancelled; its rows are unknown, and the run 
   expect(outcomes).toEqual([{ outcome: 'unknown', outcome_code: 'task_cancelled', held_by: null }])
   await night.reaches('calculators_search', { state: 'accepted' })
   expect(await night.rowsOf(actions)).toMatchObject([{ verb: 'cancel', result: 'cancelled' }])
+}, 180_000)
+
+test('cancel says of a task that has ended how it did, and of a request whose run has ended what reads or repeats it', async () => {
+  const rarely = { NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: '3600000' }
+  const night = await nightUnderWay({}, undefined, rarely)
+  await night.reaches('company_mappings', { state: 'accepted', task_status: null })
+  await vi.waitFor(async () => {
+    const { rows } = await night.world.sandboxPool.query('select status from sandbox.task')
+    expect(rows).toEqual([{ status: 'success' }])
+  }, 60_000)
+  const late = await night.call('cancel', '1')
+  expect(late).toMatchObject({ code: 1, stdout: '' })
+  expect(late.stderr).toContain('The task has ended (Success), and its outcome is read.')
+  expect(late.stderr).not.toContain('goes on')
+  await night.reaches('company_mappings', { state: 'settled', task_status: 'Success' })
+
+  night.run.child.kill('SIGKILL')
+  await night.run.ended
+  await night.world.pool.query(`
+    update nightferry.run set state = 'failed', finished_at = now();
+    insert into nightferry.submission (run_id, kind, state, row_count, correlation_id)
+    values (1, 'calculators_search', 'accepted', 0, '0b6c2f4e-0000-4000-8000-000000000001');
+    insert into nightferry.run (job, trigger, scheduled_for, state, step)
+    values ('pull-calculators', 'cli', now(), 'running', 'pull')`)
+  const [search] = (await night.rowsOf('select max(submission_id)::int as id from nightferry.submission')) as {
+    id: number
+  }[]
+  const given = await night.call('abandon', String(search?.id))
+  expect(given, given.stderr).toMatchObject({ code: 0 })
+  expect(given.stdout).toContain('Its run has ended; the next one searches again.')
 }, 180_000)
 
 test('an uncertain submission is given its task by a person, who cannot name another; nothing is sent twice', async () => {

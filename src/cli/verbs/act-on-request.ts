@@ -28,8 +28,11 @@ export async function abandon(cli: Cli, submissionId: number, options: CommonOpt
     }
     const { kind, was, correlation_id, rows, sent } = abandoned
     printLine(cli.stdout, readable(`Submission ${submissionId} (${kind}, ${was}) is given up.`))
-    if (searchKinds.includes(kind)) printLine(cli.stdout, 'The run searches again.')
-    else if (sent) {
+    if (searchKinds.includes(kind)) {
+      const { run_state } = await stateOfRequest(deps, submissionId)
+      const running = run_state === 'running'
+      printLine(cli.stdout, running ? 'The run searches again.' : 'Its run has ended; the next one searches again.')
+    } else if (sent) {
       printLine(cli.stdout, `What became of its ${counted(rows, 'row')} is unknown; the next run sends them again.`)
     } else printLine(cli.stdout, `Nothing of it was sent; its ${counted(rows, 'row')} can be planned again at once.`)
     if (correlation_id !== null) {
@@ -70,21 +73,21 @@ export async function adopt(
 
 /**
  * `nightferry cancel <submission>`: asks the service to cancel its task. Exit code 1 when the service does not, because
- * processing has begun.
+ * processing has begun, or has ended since the last poll.
  */
 export async function cancel(cli: Cli, submissionId: number, options: CommonOptions): Promise<ExitCode> {
   return await withIdleFerry(cli, options, async (deps) => {
     const answer = await cancelTask(deps, submissionId, actingUser(cli))
-    const state = await stateNow(deps, submissionId)
+    const { looked, ...state } = await stateNow(deps, submissionId)
     if (options.json) {
       printJson(cli.stdout, { ...answer, ...state })
     } else if (answer.cancelled) {
       const { kind, correlation_id, rows } = answer
       printLine(cli.stdout, readable(`Task ${correlation_id} of submission ${submissionId} (${kind}) is cancelled.`))
-      printLine(cli.stdout, whatNow(state, rows))
+      printLine(cli.stdout, whatNow(state, kind, rows))
     } else {
       printLine(cli.stderr, readable(`nightferry: ${answer.said}`))
-      printLine(cli.stderr, 'Processing has begun, so the task goes on, and its outcome is read as ever.')
+      printLine(cli.stderr, readable(whyNot(state, looked)))
     }
     return answer.cancelled ? exitCodes.well : exitCodes.failed
   })
@@ -92,16 +95,32 @@ export async function cancel(cli: Cli, submissionId: number, options: CommonOpti
 
 /**
  * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
+ * @returns with `looked` whether the look was made: not where it failed, or another process was at it.
  */
-async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest> {
-  await lookAtSubmission(deps, submissionId).catch((error: Error) =>
-    deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed'),
-  )
-  return await stateOfRequest(deps, submissionId)
+async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest & { looked: boolean }> {
+  const looked = await lookAtSubmission(deps, submissionId).catch((error: Error) => {
+    deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed')
+    return false
+  })
+  return { ...(await stateOfRequest(deps, submissionId)), looked }
 }
 
-function whatNow({ state, task_status, run_state }: StateOfRequest, rows: number): string {
-  if (run_state !== 'running') return 'No run is under way; the next one reads the end of the task from the service.'
+/** Of a task that was not cancelled. The service says the same of one that has begun and of one that has ended. */
+function whyNot({ state, task_status, run_state }: StateOfRequest, looked: boolean): string {
+  if (state === 'settled') return `The task has ended (${task_status}), and its outcome is read.`
+  if (state === 'terminal') return `The task has ended (${task_status}), and its outcome is read as ever.`
+  const asked = looked && state === 'accepted' && run_state === 'running'
+  if (asked) return 'Processing has begun, so the task goes on, and its outcome is read as ever.'
+  const reader = run_state === 'running' ? 'the run' : 'the next run that sends'
+  return `Processing has begun, and may have ended since; ${reader} reads the outcome.`
+}
+
+function whatNow({ state, task_status, run_state }: StateOfRequest, kind: string, rows: number): string {
+  if (run_state !== 'running') {
+    return searchKinds.includes(kind)
+      ? 'Its run has ended; the next one searches again.'
+      : 'Its run has ended; the next run that sends reads the end of the task from the service.'
+  }
   if (state !== 'settled') return 'The run reads the end of the task from the service at its next poll.'
   if (rows === 0) return `The service says ${task_status}.`
   return `The service says ${task_status}: what became of its ${counted(rows, 'row')} is unknown, and the next run sends them again.`
