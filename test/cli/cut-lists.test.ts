@@ -137,3 +137,41 @@ describe('a list that was cut', () => {
     expect([six.causes.length, six.more_causes]).toEqual([5, true])
   })
 })
+
+describe('the lists of a plan', () => {
+  type Lists = { invalid: object[]; differences: object[] }
+  const plan = async (...args: string[]) => await call('plan', '--cached', '--diff', ...args)
+  let invalidRows: number
+  let differences: number
+
+  beforeAll(async () => {
+    await world.partnerPool.query(`
+      update hotelier.hotel set street = 'Neue Straße 1', updated_at = now();
+      update hotelier.sustainability_answer set value = 'many', updated_at = now() where value ~ '^[0-9]+$'`)
+    const whole = JSON.parse((await plan('--json', '--limit', '100000')).stdout) as Lists
+    invalidRows = whole.invalid.length
+    differences = whole.differences.length
+    expect(Math.min(invalidRows, differences)).toBeGreaterThan(1)
+  })
+
+  test('the lists of a plan say that they were cut, and say nothing where all are shown', async () => {
+    const cut = async (limit: number) => lines((await plan('--limit', String(limit))).stdout)
+    expect(await cut(Math.max(invalidRows, differences))).toEqual([])
+    expect(await cut(1)).toEqual(['  … the first 1; --limit shows more', '  … the newest 1; --limit shows more'])
+  })
+
+  test('the lists of a plan that were cut are told of on standard error beside --json, and named in it', async () => {
+    const cut = await plan('--json', '--limit', '1')
+    expect(JSON.parse(cut.stdout)).toMatchObject({
+      invalid: [{}],
+      differences: [{}],
+      more: { invalid: true, parked: false, rejected: false, differences: true },
+    })
+    expect(cut.stderr).toBe('The first 1 of differences, invalid; --limit shows more.\n')
+    const largest = await plan('--json', '--limit', String(Math.max(invalidRows, differences)))
+    expect(largest.stderr).toBe('')
+    expect(JSON.parse(largest.stdout)).toMatchObject({ more: { invalid: false, differences: false } })
+    const without = JSON.parse((await call('plan', '--cached', '--json', '--limit', '1')).stdout) as { more: object }
+    expect(without.more).toEqual({ invalid: true, parked: false, rejected: false })
+  })
+})

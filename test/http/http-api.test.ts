@@ -312,8 +312,9 @@ it('the API makes one plan if several are asked for at once', async () => {
 
 it('a plan is made with a key that is new to the ledger, whose profile only the run asks for', async () => {
   await api.world.pool.query('delete from destination_key')
-  const { remarks } = await api.json<{ remarks: string[] }>('/v1/plan', posted({}))
+  const { remarks, more } = await api.json<{ remarks: string[]; more: object }>('/v1/plan', posted({}))
   expect(remarks).toEqual([expect.stringContaining('API key is new to this ledger')])
+  expect(more).toEqual({ invalid: false, parked: false, rejected: false, rows: false })
 })
 
 it('a plan that nobody waits for is given by its number once it is made, and the one before no longer', async () => {

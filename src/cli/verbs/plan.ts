@@ -2,7 +2,7 @@ import { night } from '../../config/known-names.ts'
 import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
 import { type PlannedWave, planRun, type RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { openStages, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
@@ -31,7 +31,7 @@ export type PlanVerbOptions = CommonOptions & {
 export async function plan(cli: Cli, options: PlanVerbOptions): Promise<ExitCode> {
   const opened = await openStages(cli, quietConfig(readConfig(cli, options)))
   try {
-    const { rows, ...planned } = await planRun(opened.deps, {
+    const { rows, more, ...planned } = await planRun(opened.deps, {
       job: night,
       cached: options.cached === true,
       bodies: options.bodies === true ? 1 : (options.bodies ?? 0),
@@ -45,12 +45,22 @@ export async function plan(cli: Cli, options: PlanVerbOptions): Promise<ExitCode
       new: from === null,
       differences: from === null ? [] : contentDifference(from, to),
     }))
-    if (options.json) printJson(cli.stdout, { ...planned, ...(options.diff && { differences }) })
-    else cli.stdout.write(renderPlan(planned, options.diff ? differences : null, options.limit))
+    const { rows: moreRows, ...moreListed } = more
+    const cut = { ...(options.diff && { differences: moreRows }), ...moreListed }
+    if (options.json) {
+      printJson(cli.stdout, { ...planned, ...(options.diff && { differences }), more: cut })
+      tellCut(cli, cut, options.limit)
+    } else cli.stdout.write(renderPlan({ ...planned, more }, options.diff ? differences : null, options.limit))
     return exitCodes.well
   } finally {
     await opened.close()
   }
+}
+
+/** Beside JSON, which a program reads: a person who calls it is told as by other verbs whose lists were cut. */
+function tellCut(cli: Cli, cut: Record<string, boolean>, limit: number): void {
+  const names = Object.keys(cut).filter((name) => cut[name])
+  if (names.length > 0) printLine(cli.stderr, `The first ${limit} of ${names.join(', ')}; --limit shows more.`)
 }
 
 type RowDifference = {
@@ -73,11 +83,11 @@ function renderPlan(plan: Omit<RunPlan, 'rows'>, differences: readonly RowDiffer
     read(plan),
     guarded(plan),
     sent(plan),
-    differences === null ? '' : changes(differences, limit),
+    differences === null ? '' : changes(differences, plan.more.rows, limit),
     unsent(plan),
-    listed('Invalid, and not sent', plan.invalid, limit),
-    listed('Parked, whatever is accepted now', plan.parked, limit),
-    listed('Rejected before and unchanged since, and not sent again now', plan.rejected, limit),
+    listed('Invalid, and not sent', plan.invalid, plan.more.invalid, limit),
+    listed('Parked, whatever is accepted now', plan.parked, plan.more.parked, limit),
+    listed('Rejected before and unchanged since, and not sent again now', plan.rejected, plan.more.rejected, limit),
     ...plan.bodies.map(({ kind, body }) => bodyOf(kind, body)),
   ]
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
@@ -137,7 +147,7 @@ function reasons(requests: readonly PlannedRequest[]): { stream: string; why: st
   return [...sums.values()]
 }
 
-function changes(differences: readonly RowDifference[], limit: number): string {
+function changes(differences: readonly RowDifference[], isCut: boolean, limit: number): string {
   if (differences.length === 0) return ''
   const lines = differences.map(({ partner_id, stream, words, new: isNew, differences: values }) => {
     const row = `  ${partner_id}  ${stream}  `
@@ -146,7 +156,7 @@ function changes(differences: readonly RowDifference[], limit: number): string {
     const said = values.length === 0 ? 'as it was accepted' : values.map(differenceWords).join(', ')
     return readable(row) + what + readable(said)
   })
-  const more = differences.length === limit ? [`  … the first ${limit}; --limit shows more`] : []
+  const more = isCut ? [`  … the first ${limit}; --limit shows more`] : []
   return ['What differs from what the service has accepted', ...lines, ...more].join('\n')
 }
 
@@ -158,14 +168,14 @@ function unsent({ unsent: states }: Omit<RunPlan, 'rows'>): string {
   )}`
 }
 
-function listed(title: string, rows: readonly ListedRow[], limit: number): string {
+function listed(title: string, rows: readonly ListedRow[], isCut: boolean, limit: number): string {
   if (rows.length === 0) return ''
   const lines = rows.map((row) => {
     const policy = policyWords(row)
     const said = row.code === null || row.code.startsWith('requires_') ? row.reason : `${row.code}: ${row.reason}`
     return `  ${readable(row.partner_id)}  ${row.stream}  ${shortened(rowWords(row.stream, row.content), 70)}: ${readable(said)}${policy === null ? '' : `; ${policy}`}`
   })
-  const more = rows.length === limit ? [`  … the newest ${limit}; --limit shows more`] : []
+  const more = isCut ? [`  … the newest ${limit}; --limit shows more`] : []
   return [title, ...lines, ...more].join('\n')
 }
 

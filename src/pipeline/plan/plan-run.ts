@@ -34,7 +34,7 @@ type PlanOptions = {
   cached: boolean
   /** Bodies to write, the first of each kind before others. */
   bodies: number
-  /** Rows to list: of those that would be sent, and of each state that is not sent. */
+  /** Rows to list at most: of those that would be sent, and of each state that is not sent. */
   rows: number
 }
 
@@ -58,6 +58,8 @@ export type RunPlan = {
   parked: ListedRow[]
   rejected: ListedRow[]
   rows: PlannedRow[]
+  /** Of which lists there are more rows than were wanted. */
+  more: Record<'invalid' | 'parked' | 'rejected' | 'rows', boolean>
   bodies: PlannedBody[]
 }
 
@@ -84,12 +86,18 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
     await preflight(shadowed, run)
     const streams = await streamsRead(shadow.db, run.run_id)
     const held = await plansOf(shadow.db, run.run_id)
-    const sent = await planWaves(shadowed, { ...run, held: held.length > 0 }, options)
+    const { rows, ...sent } = await planWaves(shadowed, { ...run, held: held.length > 0 }, options)
 
     const requires = requirementsOf(deps.config)
     const policies = resendPolicies(deps.config, deps.contract)
     const listed = (state: 'invalid' | 'parked' | 'rejected') =>
-      rowsInState(shadow.db, state, requires, policies, {}, options.rows)
+      rowsInState(shadow.db, state, requires, policies, {}, options.rows + 1)
+    const lists = {
+      invalid: await listed('invalid'),
+      parked: await listed('parked'),
+      rejected: await listed('rejected'),
+      rows,
+    }
     const states = await countStates(shadow.db, requires)
     return {
       planned_at: deps.now(),
@@ -101,11 +109,23 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
       ...sent,
       // Nothing of what is gone waits to be sent.
       unsent: states.filter(({ state }) => state !== 'accepted' && state !== 'gone'),
-      invalid: await listed('invalid'),
-      parked: await listed('parked'),
-      rejected: await listed('rejected'),
+      ...cutLists(lists, options.rows),
     }
   })
+}
+
+type Lists = Pick<RunPlan, 'invalid' | 'parked' | 'rejected' | 'rows'>
+
+/** Each list was read with one row beyond the limit, which says whether there are more. Pure. */
+function cutLists({ invalid, parked, rejected, rows }: Lists, limit: number): Lists & Pick<RunPlan, 'more'> {
+  const isCut = (list: readonly unknown[]) => list.length > limit
+  return {
+    invalid: invalid.slice(0, limit),
+    parked: parked.slice(0, limit),
+    rejected: rejected.slice(0, limit),
+    rows: rows.slice(0, limit),
+    more: { invalid: isCut(invalid), parked: isCut(parked), rejected: isCut(rejected), rows: isCut(rows) },
+  }
 }
 
 /** A run of the shadow. It takes over what runs before it left, unless one of them is still at work. */
@@ -135,7 +155,7 @@ async function planWaves(
     const requests = await plannedRequests(deps.db, run.run_id)
     if (requests.length === 0) return { waves, rows, bodies }
     waves.push({ wave: waves.length + 1, requests })
-    rows.push(...(await plannedRows(deps.db, run.run_id, options.rows - rows.length)))
+    rows.push(...(await plannedRows(deps.db, run.run_id, options.rows + 1 - rows.length)))
     bodies.push(...(await plannedBodies(deps, requests, bodies, options.bodies)))
     await deps.db.transaction().execute((trx) => supposeAccepted(trx, run.run_id))
   }
