@@ -134,7 +134,7 @@ export function judgeTables(
     found.push(
       warning(
         `More dead rows than live ones in ${words}`,
-        `vacuum analyze nightferry.${bloated[0]?.table}, and see what keeps autovacuum from it`,
+        `vacuum analyze ${bloated[0]?.table}, and see what keeps autovacuum from it`,
       ),
     )
   }
@@ -146,7 +146,7 @@ export function judgeTables(
     found.push(
       advice(
         `Not analysed within a week: ${stale.map(({ table }) => table).join(', ')}`,
-        `analyze nightferry.${stale[0]?.table}; right after a restore, analyze all of it`,
+        `analyze ${stale[0]?.table}; right after a restore, analyze all of it`,
       ),
     )
   }
@@ -192,6 +192,7 @@ export type RightFacts = {
 }
 
 export type TableFacts = {
+  /** With its schema, as SQL names it: some of our tables are the queue's. */
   table: string
   bytes: number
   live: number

@@ -140,7 +140,8 @@ async function rightFacts(db: Database): Promise<RightFacts> {
 /** Our tables, the largest first. */
 export async function tableFacts(db: Database): Promise<TableFacts[]> {
   const { rows } = await sql<TableFacts>`
-    select relname as table, pg_total_relation_size(relid) as bytes, n_live_tup as live, n_dead_tup as dead,
+    select format('%I.%I', schemaname, relname) as table, pg_total_relation_size(relid) as bytes,
+           n_live_tup as live, n_dead_tup as dead,
            greatest(last_vacuum, last_autovacuum) as vacuumed_at,
            greatest(last_analyze, last_autoanalyze) as analyzed_at
     from pg_stat_user_tables where schemaname = any(${ownSchemas})

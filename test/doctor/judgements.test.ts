@@ -256,7 +256,14 @@ describe("Nightferry's own database", () => {
     expect(judgeDisk(gib / 8, gib)[0]?.todo).toContain('nightferry run housekeeping --dry-run')
   })
   test('dead rows, old statistics, old transactions and a vacuum that is off are named', () => {
-    const table = { table: 'acceptance', bytes: 1, live: 1_000_000, dead: 10, vacuumed_at: null, analyzed_at: now }
+    const table = {
+      table: 'nightferry.acceptance',
+      bytes: 1,
+      live: 1_000_000,
+      dead: 10,
+      vacuumed_at: null,
+      analyzed_at: now,
+    }
     expect(judgeTables([table], server, 60, now)[0]?.level).toBe('ok')
     const bad = judgeTables(
       [{ ...table, dead: 2_000_000, analyzed_at: null }],
