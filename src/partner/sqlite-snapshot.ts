@@ -87,7 +87,15 @@ function describe(
       .columns()
       .map(({ name }) => name),
   )
-  requireColumns(stream, cursor === null ? columns : [...columns, cursor], yielded)
+  requireColumns(stream, cursor === null ? columns : [...columns, cursor], asWritten(yielded))
+}
+
+/** SQLite puts a number behind the name of a column if one before it has that name, in whatever case: `value:1`. */
+function asWritten(names: readonly string[]): string[] {
+  return names.map((name) => {
+    const written = name.replace(/:\d+$/, '').toLowerCase()
+    return names.find((other) => other.toLowerCase() === written) ?? name
+  })
 }
 
 /** What the cursor's values are. Each value of SQLite has a type of its own, and types have no common order. */

@@ -151,6 +151,28 @@ it('names the file that is not there', async () => {
   })
 })
 
+describe('a query that yields two columns of one name', () => {
+  const checked = (text: string) =>
+    withSnapshot((snapshot) => snapshot.check({ ...query, query: text, columns: ['value'], cursor: 'at' }))
+
+  it.each([
+    ['the cursor', 'select a.value, a.at, b.at from anything a, anything b', 'at'],
+    ['a column', 'select *, 2 as value from anything', 'value'],
+    ['the cursor in another case', 'select value, at, at as "AT" from anything', 'at'],
+    ['the cursor of a query within', 'with b as (select *, at from anything) select * from b', 'at'],
+  ])('a query that yields %s twice is refused', async (_, text, name) => {
+    await expect(checked(text)).rejects.toMatchObject({
+      code: 'partner_query_failed',
+      message: `The query of the stream properties yields ${name} more than once, and nobody can tell which is meant. Fix streams.properties.query.`,
+    })
+  })
+
+  it('a query may yield twice what its stream does not read', async () => {
+    database.exec(`insert into anything values ('a', '2026-01-01')`)
+    expect(await checked('select *, 1 as more, 2 as more, 3 as "at:day" from anything')).toBe('overlap')
+  })
+})
+
 it('a snapshot cannot write to the file', async () => {
   await withSnapshot(async (snapshot) => {
     const writing = { ...query, query: 'delete from anything returning value, at' }
