@@ -9,6 +9,7 @@ import {
   bytesText,
   type DeltaQuery,
   type DeltaRows,
+  heldBytes,
   type PartnerOptions,
   type PartnerSnapshot,
   type QueryPlan,
@@ -202,18 +203,22 @@ async function* batches(
     statement.setReadBigInts(true)
     statement.setReturnArrays(true)
     let batch: (string | null)[][] = []
+    let held = 0
     for (const row of statement.iterate(values) as Iterable<unknown> as Iterable<SQLOutputValue[]>) {
       batch.push(
         row.map((value, index) => {
           const column = columns[index]
           if (column !== undefined && typeof value === 'string' && doubt.test(value)) doubtful.add(column)
-          return textOf(stream, column ?? 'cursor', value)
+          const text = textOf(stream, column ?? 'cursor', value)
+          held += text?.length ?? 0
+          return text
         }),
       )
-      if (batch.length < fetchRows) continue
+      if (batch.length < fetchRows && held < heldBytes) continue
       await requireCharacters(database, query, doubtful)
       yield batch
       batch = []
+      held = 0
       await nextTurn()
     }
     await requireCharacters(database, query, doubtful)

@@ -151,6 +151,26 @@ it('names the file that is not there', async () => {
   })
 })
 
+it('batches of a file hold few rows where these are long, and lose none', async () => {
+  const [rows, length] = [40, 100_000]
+  database.exec(`with recursive n(n) as (select 1 union all select n + 1 from n where n < ${rows})
+                 insert into anything select printf('%${length}d', n), n from n`)
+  await withSnapshot(async (snapshot) => {
+    const read = []
+    for await (const batch of snapshot.delta({ ...delta(null), fetchRows: 5_000 })) {
+      expect(batch.length).toBeLessThanOrEqual(11)
+      read.push(...batch.map(([, at]) => at))
+    }
+    expect(read).toEqual(Array.from({ length: rows }, (_, at) => `${at + 1}`))
+    let lines = 0
+    for await (const bytes of snapshot.lines({ ...query, fetchRows: 5_000 })) {
+      expect(bytes.length).toBeLessThan(12 * length)
+      lines += bytes.toString().split('\n').length - 1
+    }
+    expect(lines).toBe(rows)
+  })
+})
+
 describe('a query that yields two columns of one name', () => {
   const checked = (text: string) =>
     withSnapshot((snapshot) => snapshot.check({ ...query, query: text, columns: ['value'], cursor: 'at' }))
