@@ -16,6 +16,7 @@ export type Suggestion = {
   columns: Readonly<Record<string, Found>>
   /** What the stream cannot do without and was not found. */
   missing: readonly string[]
+  /** Null where nothing shows what changed: no column looks like it, or rows of several tables are joined. */
   cursor: string | null
   score: number
 }
@@ -100,7 +101,16 @@ function suggestionFor(
   const missing =
     any.length > 0 && !any.some((name) => present[name] !== undefined) ? [...lacking, any.join(' or ')] : lacking
   const score = Object.values(present).reduce((sum, { score: one }) => sum + one, 0)
-  return { stream, table, columns: present, missing, cursor: cursorIn(table.columns), score }
+  const cursor = joinsOf(present).length > 0 ? null : cursorIn(table.columns)
+  return { stream, table, columns: present, missing, cursor, score }
+}
+
+/** The joins that lead to the columns, each once, and before it the one of the table in between. Pure. */
+export function joinsOf(columns: Suggestion['columns']): Join[] {
+  const joins = Object.values(columns).flatMap(({ join }) =>
+    join === null ? [] : [...(join.via === undefined ? [] : [join.via]), join],
+  )
+  return [...new Map(joins.map((join) => [join.table, join] as const)).values()]
 }
 
 /** Columns of one table for names, the best pairs first, each column once. Pure. */

@@ -1,7 +1,7 @@
 import { type StreamName, streamNames } from '../config/known-names.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
-import type { Suggestion } from './suggest-streams.ts'
+import { joinsOf, type Suggestion } from './suggest-streams.ts'
 import type { Named } from './told-to-init.ts'
 
 /** What a configuration is written from. Holds no secret. */
@@ -130,22 +130,28 @@ function streamLines(name: StreamName, { suggestions, dialect }: Choices, withPr
       ? ['# TODO: no table looked like it. Write its query, and take the comment signs away.']
       : remarksOf(suggestion)
   const query = suggestion === null ? emptyQuery(name) : queryOf(suggestion, dialect)
-  const cursor = suggestion === null ? 'updated_at' : suggestion.cursor
-  const reading =
-    cursor === null
-      ? [
-          '    # No column looked like the time of the last change, so all rows are read and compared each time.',
-          '    capture: snapshot',
-        ]
-      : [`    cursor: ${quoted(cursor)}`]
   return [
     `  ${name}:`,
     ...[`# ${plainWords(about)}`, ...remark].map((line) => `    ${line}`),
     '    query: |',
     ...query.map((line) => `      ${line}`),
-    ...reading,
+    ...readingLines(suggestion).map((line) => `    ${line}`),
     ...(name === 'properties' || !withProperties ? [] : ['    requires: [properties]']),
   ]
+}
+
+/** How a stream is read, and why by snapshot. */
+function readingLines(suggestion: Suggestion | null): string[] {
+  const cursor = suggestion === null ? 'updated_at' : suggestion.cursor
+  if (cursor !== null) return [`cursor: ${quoted(cursor)}`]
+  const why =
+    suggestion !== null && joinsOf(suggestion.columns).length > 0
+      ? [
+          '# The query joins tables, and no time of one shows a change in another, so all rows are read and compared each time.',
+          '# If each of them has a time of its last change, the greatest(…) of these can be the cursor: docs/streams.md.',
+        ]
+      : ['# No column looked like the time of the last change, so all rows are read and compared each time.']
+  return [...why, 'capture: snapshot']
 }
 
 function remarksOf({ table, missing, columns }: Suggestion): string[] {
@@ -205,13 +211,7 @@ const todo = 'TODO'
  */
 export function queryOf(suggestion: Suggestion, dialect: Dialect): string[] {
   const { stream, table, columns, cursor } = suggestion
-  const joins = [
-    ...new Map(
-      Object.values(columns)
-        .flatMap(({ join }) => (join === null ? [] : [...(join.via === undefined ? [] : [join.via]), join]))
-        .map((join) => [join.table, join] as const),
-    ).values(),
-  ]
+  const joins = joinsOf(columns)
   const aliases = new Map<PartnerTable, string>([
     [table, 't'],
     ...joins.map((join, at) => [join.table, `j${at + 1}`] as const),

@@ -52,7 +52,7 @@ describe('a table is suggested', () => {
   })
   test('a table is suggested with the joins that lead to the hotel and to what another table has', () => {
     expect(found.calculator_inputs && queryOf(found.calculator_inputs, 'postgres')).toEqual([
-      'select j1.code as partner_id, t.year, t.month, j2.field_type_id, t.value, t.updated_at',
+      'select j1.code as partner_id, t.year, t.month, j2.field_type_id, t.value',
       'from reading t',
       'join hotel j1 on j1.hotel_id = t.hotel_id',
       'join meter j2 on j2.meter_id = t.meter_id',
@@ -88,6 +88,16 @@ test('the id of a hotel is found behind a table in between', () => {
     'join meter j1 on j1.meter_id = t.meter_id',
     'join hotel j2 on j2.hotel_id = j1.hotel_id',
   ])
+})
+
+test('a query over joined tables is read as a snapshot, because no time of one table shows a change in another', () => {
+  const written = writtenConfig({ ...choices, suggestions: suggestStreams(world) })
+  const { streams } = settings.parse(parse(written))
+  expect(streams.properties).toMatchObject({ capture: 'cursor', cursor: 'updated_at' })
+  expect(streams.calculator_inputs).toMatchObject({ capture: 'snapshot' })
+  const [, inputs = ''] = written.split('  calculator_inputs:\n')
+  expect(inputs).toMatch(/^ +# .*\n +# Guessed .*\n +query: [^#]*# The query joins tables, and no time of one shows /)
+  expect(written.split('\n').filter((line) => /greatest\(|joins tables/.test(line) && line.length > 120)).toEqual([])
 })
 
 test('odd names are quoted as the dialect does it', () => {
