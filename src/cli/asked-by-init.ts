@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { loadConfig } from '../config/load-config.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import { loadContract } from '../exchange/contract.ts'
-import { type Said, suggestStreams } from '../init/suggest-streams.ts'
+import { nameOf, type Said, suggestStreams } from '../init/suggest-streams.ts'
 import { saidTables } from '../init/told-to-init.ts'
 import { isReady } from '../init/written-config.ts'
 import type { PartnerTable } from '../partner/examination.ts'
@@ -38,11 +38,6 @@ export async function askedTables(
   // A hotel needs something beside its id by which the service can find it.
   if (!isReady(suggestStreams(tables, found).properties)) columns.name = await columnFor('its name')
   return found
-}
-
-/** The name of a table, with its schema where there is one. */
-export function nameOf({ schema, name }: PartnerTable): string {
-  return schema === null ? name : `${schema}.${name}`
 }
 
 /** Asks a person. */

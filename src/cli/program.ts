@@ -74,7 +74,7 @@ export async function createProgram(
     .command('init')
     .summary('write a configuration for your service and your database, from what both of them show')
     .description(
-      'write a configuration for your service and your database, from what both of them show\n\nNightferry asks on a terminal for what the flags and the environment do not say. The key is never a flag. It reads both, and changes neither.',
+      'write a configuration for your service and your database, from what both of them show\n\nNightferry asks on a terminal for what the flags and the environment do not say. The key is never a flag. It reads both, and changes neither. Where several tables have one name, it prefers the schema that a session is in (with MySQL: the database of the address), and says which it took.',
     )
     .option('--url <address>', 'address of the service, without /api (or EXCHANGE_BASE_URL)')
     .option('--partner <url>', 'your database, if the address holds no password (otherwise PARTNER_DATABASE_URL)')

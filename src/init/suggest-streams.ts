@@ -16,6 +16,7 @@ export type Suggestion = {
   columns: Readonly<Record<string, Found>>
   /** What the stream cannot do without and was not found. */
   missing: readonly string[]
+  /** Null where nothing shows what changed: no column looks like it, or rows of several tables are joined. */
   cursor: string | null
   score: number
 }
@@ -26,6 +27,7 @@ export type Said = Partial<Record<StreamName, { table?: PartnerTable; columns?: 
 /**
  * For each stream the table that was said, or that fits it best, by the names of columns alone; null where none does. A
  * guess for a person to look at, never more. Pure.
+ * @param tables of those that fit alike, the first is taken.
  */
 export function suggestStreams(
   tables: readonly PartnerTable[],
@@ -34,14 +36,38 @@ export function suggestStreams(
   const hotels = bestOf('properties', tables, tables, null, said)
   const taken = new Set<PartnerTable>(hotels === null ? [] : [hotels.table])
   const found: Partial<Record<StreamName, Suggestion | null>> = { properties: hotels }
+  // A copy of the database in another schema has tables that fit as well: those beside the hotels come first.
+  const isBeside = ({ schema }: PartnerTable) => Number(schema === hotels?.table.schema)
+  const near = tables.toSorted((a, b) => isBeside(b) - isBeside(a))
   for (const stream of streamNames) {
     if (stream === 'properties') continue
-    const free = tables.filter((table) => !taken.has(table))
-    const best = bestOf(stream, free, tables, hotels, said)
+    const free = near.filter((table) => !taken.has(table))
+    const best = bestOf(stream, free, near, hotels, said)
     if (best !== null && best.missing.length === 0) taken.add(best.table)
     found[stream] = best
   }
   return found as Record<StreamName, Suggestion | null>
+}
+
+/** The name of a table, with its schema where there is one. Pure. */
+export function nameOf({ schema, name }: PartnerTable): string {
+  return schema === null ? name : `${schema}.${name}`
+}
+
+/** So many tables of one name are named. */
+const mostNamesakes = 3
+const list = new Intl.ListFormat('en-GB')
+
+/** A sentence for each table of a suggestion whose name others have too, as a copy of the database does. Pure. */
+export function toldNamesakes({ table, columns }: Suggestion, tables: readonly PartnerTable[]): string[] {
+  return [table, ...joinsOf(columns).map((join) => join.table)].flatMap((taken) => {
+    const others = tables.filter((one) => one !== taken && one.name.toLowerCase() === taken.name.toLowerCase())
+    if (others.length === 0) return []
+    const named = others.slice(0, mostNamesakes).map(nameOf)
+    const more = others.length - named.length
+    const words = list.format(more > 0 ? [...named, `${more} more`] : named)
+    return [`${nameOf(taken)} was taken; ${words} ${others.length === 1 ? 'has' : 'have'} the same name`]
+  })
 }
 
 function bestOf(
@@ -100,7 +126,16 @@ function suggestionFor(
   const missing =
     any.length > 0 && !any.some((name) => present[name] !== undefined) ? [...lacking, any.join(' or ')] : lacking
   const score = Object.values(present).reduce((sum, { score: one }) => sum + one, 0)
-  return { stream, table, columns: present, missing, cursor: cursorIn(table.columns), score }
+  const cursor = joinsOf(present).length > 0 ? null : cursorIn(table.columns)
+  return { stream, table, columns: present, missing, cursor, score }
+}
+
+/** The joins that lead to the columns, each once, and before it the one of the table in between. Pure. */
+export function joinsOf(columns: Suggestion['columns']): Join[] {
+  const joins = Object.values(columns).flatMap(({ join }) =>
+    join === null ? [] : [...(join.via === undefined ? [] : [join.via]), join],
+  )
+  return [...new Map(joins.map((join) => [join.table, join] as const)).values()]
 }
 
 /** Columns of one table for names, the best pairs first, each column once. Pure. */

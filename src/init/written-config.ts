@@ -1,7 +1,7 @@
 import { type StreamName, streamNames } from '../config/known-names.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
-import type { Suggestion } from './suggest-streams.ts'
+import { joinsOf, nameOf, type Suggestion, toldNamesakes } from './suggest-streams.ts'
 import type { Named } from './told-to-init.ts'
 
 /** What a configuration is written from. Holds no secret. */
@@ -112,44 +112,54 @@ const [mostTables, mostColumns] = [100, 40]
 /** The partner's tables with their columns, so that a query can be written with nothing else open. */
 function tableLines({ tables }: Choices): string[] {
   if (tables.length === 0) return []
-  const shown = tables.slice(0, mostTables).map(({ schema, name, columns }) => {
+  const shown = tables.slice(0, mostTables).map((table) => {
+    const { columns } = table
     const listed = columns.slice(0, mostColumns).map((column) => oneLine(`${column.name} ${column.type}`.trim()))
     const rest = columns.length - listed.length
     const more = rest > 0 ? `, and ${rest} more` : ''
-    return `# - ${oneLine(schema === null ? name : `${schema}.${name}`)} (${listed.join(', ')}${more})`
+    return `# - ${oneLine(nameOf(table))} (${listed.join(', ')}${more})`
   })
   const left = tables.length - shown.length
   return ['# Your tables and views:', ...shown, ...(left > 0 ? [`# - and ${left} more`] : [])]
 }
 
-function streamLines(name: StreamName, { suggestions, dialect }: Choices, withProperties: boolean): string[] {
+function streamLines(name: StreamName, { suggestions, dialect, tables }: Choices, withProperties: boolean): string[] {
   const suggestion = suggestions[name]
   const { about } = streams[name]
   const remark =
     suggestion === null
       ? ['# TODO: no table looked like it. Write its query, and take the comment signs away.']
-      : remarksOf(suggestion)
-  const query = suggestion === null ? emptyQuery(name) : queryOf(suggestion, dialect)
-  const cursor = suggestion === null ? 'updated_at' : suggestion.cursor
-  const reading =
-    cursor === null
-      ? [
-          '    # No column looked like the time of the last change, so all rows are read and compared each time.',
-          '    capture: snapshot',
+      : [
+          ...remarksOf(suggestion),
+          ...toldNamesakes(suggestion, tables).map((words) => `# ${oneLine(words)}. Please check.`),
         ]
-      : [`    cursor: ${quoted(cursor)}`]
+  const query = suggestion === null ? emptyQuery(name) : queryOf(suggestion, dialect)
   return [
     `  ${name}:`,
     ...[`# ${plainWords(about)}`, ...remark].map((line) => `    ${line}`),
     '    query: |',
     ...query.map((line) => `      ${line}`),
-    ...reading,
+    ...readingLines(suggestion).map((line) => `    ${line}`),
     ...(name === 'properties' || !withProperties ? [] : ['    requires: [properties]']),
   ]
 }
 
+/** How a stream is read, and why by snapshot. */
+function readingLines(suggestion: Suggestion | null): string[] {
+  const cursor = suggestion === null ? 'updated_at' : suggestion.cursor
+  if (cursor !== null) return [`cursor: ${quoted(cursor)}`]
+  const why =
+    suggestion !== null && joinsOf(suggestion.columns).length > 0
+      ? [
+          '# The query joins tables, and no time of one shows a change in another, so all rows are read and compared each time.',
+          '# If each of them has a time of its last change, the greatest(…) of these can be the cursor: docs/streams.md.',
+        ]
+      : ['# No column looked like the time of the last change, so all rows are read and compared each time.']
+  return [...why, 'capture: snapshot']
+}
+
 function remarksOf({ table, missing, columns }: Suggestion): string[] {
-  const from = table.schema === null ? table.name : `${table.schema}.${table.name}`
+  const from = nameOf(table)
   if (missing.length > 0) {
     return [
       `# TODO: ${from} looked most like it, and ${missing.join(', ')} was not found. Put in what belongs there, and take the`,
@@ -205,13 +215,7 @@ const todo = 'TODO'
  */
 export function queryOf(suggestion: Suggestion, dialect: Dialect): string[] {
   const { stream, table, columns, cursor } = suggestion
-  const joins = [
-    ...new Map(
-      Object.values(columns)
-        .flatMap(({ join }) => (join === null ? [] : [...(join.via === undefined ? [] : [join.via]), join]))
-        .map((join) => [join.table, join] as const),
-    ).values(),
-  ]
+  const joins = joinsOf(columns)
   const aliases = new Map<PartnerTable, string>([
     [table, 't'],
     ...joins.map((join, at) => [join.table, `j${at + 1}`] as const),
@@ -273,10 +277,8 @@ function inLines(selected: readonly string[]): string[] {
   return lines.map((line) => line.trimEnd())
 }
 
-const ownSchemas = ['public', 'dbo']
-
 function tableName({ schema, name }: PartnerTable, dialect: Dialect): string {
-  const parts = schema === null || ownSchemas.includes(schema) ? [name] : [schema, name]
+  const parts = schema === null ? [name] : [schema, name]
   return parts.map((part) => quotedName(part, dialect)).join('.')
 }
 

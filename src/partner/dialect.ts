@@ -128,6 +128,12 @@ export function textBytes(text: string): Buffer {
   return Buffer.from(text.replace(/^\\x/, ''), 'hex')
 }
 
+/**
+ * Bytes of values that a batch may have, however few its rows are. Texts of a row may be millions of characters long,
+ * and thousands of such rows do not fit into memory; ordinary ones are far from it.
+ */
+export const heldBytes = 1024 * 1024
+
 /** Rows fetched first, while nobody knows how long they are. */
 export const firstCount = 100
 

@@ -31,7 +31,7 @@ export type PartnerExamination = {
   rights(): Promise<PartnerRights>
   /** Milliseconds since 1970 by the server's clock; null where the clock is this machine's. */
   clock(): Promise<number | null>
-  /** Tables and views that our role can read, by schema and name. */
+  /** Tables and views that our role can read, by schema and name; first those of the schema that the session is in. */
   tables(): Promise<PartnerTable[]>
   close(): Promise<void>
 }

@@ -157,7 +157,7 @@ export async function examineMysql(options: PartnerOptions): Promise<PartnerExam
       columns: sql`
         select table_schema, table_name, column_name, column_type from information_schema.columns
         where table_schema not in ('information_schema', 'performance_schema', 'mysql', 'sys')
-        order by table_schema, table_name, ordinal_position`,
+        order by table_schema <> database(), table_schema, table_name, ordinal_position`,
       rightsOf,
     })
   })

@@ -96,13 +96,18 @@ export function readFailed(stream: string, error: unknown, { isLost, isTooSlow }
   return isLost(error) ? brokeOff(stream, error) : queryFailed(stream, error)
 }
 
-/** @throws {PartnerDatabaseError} when a query yields less than its stream needs. */
+/** @throws {PartnerDatabaseError} when a query yields less than its stream needs, or a column of these twice. */
 export function requireColumns(stream: string, wanted: readonly string[], yielded: readonly string[]): void {
   const missing = wanted.filter((column) => !yielded.includes(column))
-  if (missing.length === 0) return
+  const repeated = wanted.filter((column) => yielded.indexOf(column) !== yielded.lastIndexOf(column))
+  if (missing.length === 0 && repeated.length === 0) return
+  const wrong =
+    missing.length > 0
+      ? `does not yield ${missing.join(', ')}; it yields ${yielded.join(', ')}`
+      : `yields ${repeated.join(', ')} more than once, and nobody can tell which is meant`
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The query of the stream ${stream} does not yield ${missing.join(', ')}; it yields ${yielded.join(', ')}. Fix streams.${stream}.query.`,
+    `The query of the stream ${stream} ${wrong}. Fix streams.${stream}.query.`,
   )
 }
 

@@ -71,7 +71,7 @@ async function tablesIn(client: pg.Client): Promise<PartnerTable[]> {
      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
      where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and not (${ofServer})
        and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')
-     order by n.nspname, c.relname, a.attnum`,
+     order by n.nspname is distinct from current_schema(), n.nspname, c.relname, a.attnum`,
   )
   return tablesOf(rows)
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { RawBuilder } from 'kysely'
 import { addressProblem } from '../config/database-address.ts'
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
-import type { PartnerOptions } from './dialect.ts'
+import { heldBytes, type PartnerOptions } from './dialect.ts'
 import { PartnerDatabaseError, unreachable } from './partner-errors.ts'
 
 /**
@@ -104,12 +104,6 @@ export function moved(text: string, ms: number): string {
 function millisecondsOf(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}Z`)
 }
-
-/**
- * Bytes of values that a batch may have, however few its rows are. Texts of a row may be millions of characters long,
- * and thousands of such rows do not fit into memory; ordinary ones are far from it.
- */
-const heldBytes = 1024 * 1024
 
 /** What a driver pushes row by row, kept back so that no more than some rows are in memory. */
 type PushedRows<Row> = {

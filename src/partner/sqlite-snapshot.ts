@@ -9,6 +9,7 @@ import {
   bytesText,
   type DeltaQuery,
   type DeltaRows,
+  heldBytes,
   type PartnerOptions,
   type PartnerSnapshot,
   type QueryPlan,
@@ -87,7 +88,15 @@ function describe(
       .columns()
       .map(({ name }) => name),
   )
-  requireColumns(stream, cursor === null ? columns : [...columns, cursor], yielded)
+  requireColumns(stream, cursor === null ? columns : [...columns, cursor], asWritten(yielded))
+}
+
+/** SQLite puts a number behind the name of a column if one before it has that name, in whatever case: `value:1`. */
+function asWritten(names: readonly string[]): string[] {
+  return names.map((name) => {
+    const written = name.replace(/:\d+$/, '').toLowerCase()
+    return names.find((other) => other.toLowerCase() === written) ?? name
+  })
 }
 
 /** What the cursor's values are. Each value of SQLite has a type of its own, and types have no common order. */
@@ -194,18 +203,22 @@ async function* batches(
     statement.setReadBigInts(true)
     statement.setReturnArrays(true)
     let batch: (string | null)[][] = []
+    let held = 0
     for (const row of statement.iterate(values) as Iterable<unknown> as Iterable<SQLOutputValue[]>) {
       batch.push(
         row.map((value, index) => {
           const column = columns[index]
           if (column !== undefined && typeof value === 'string' && doubt.test(value)) doubtful.add(column)
-          return textOf(stream, column ?? 'cursor', value)
+          const text = textOf(stream, column ?? 'cursor', value)
+          held += text?.length ?? 0
+          return text
         }),
       )
-      if (batch.length < fetchRows) continue
+      if (batch.length < fetchRows && held < heldBytes) continue
       await requireCharacters(database, query, doubtful)
       yield batch
       batch = []
+      held = 0
       await nextTurn()
     }
     await requireCharacters(database, query, doubtful)

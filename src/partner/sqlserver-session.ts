@@ -222,7 +222,7 @@ export async function examineSqlserver(options: PartnerOptions): Promise<Partner
       clock: sql`select convert(varchar(20), datediff_big(millisecond, '19700101', sysutcdatetime()))`,
       columns: sql`
         select table_schema, table_name, column_name, data_type from information_schema.columns
-        order by table_schema, table_name, ordinal_position`,
+        order by case when table_schema = schema_name() then 0 else 1 end, table_schema, table_name, ordinal_position`,
       rightsOf,
     })
   })

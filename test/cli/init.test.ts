@@ -89,6 +89,16 @@ describe('on a PostgreSQL with names of its own', () => {
   })
 })
 
+test('init says which table it took and which others have its name, there and in the file', async () => {
+  await world.partnerPool.query('create schema pms_copy; create table pms_copy.properties as table pms.properties')
+  const env = { ...service(), PARTNER_DATABASE_URL: world.partnerUrl }
+  const written = await init(env, '--url', world.sandboxUrl, '--out', 'copied.yaml')
+  await world.partnerPool.query('drop schema pms_copy cascade')
+  const words = 'pms.properties was taken; pms_copy.properties has the same name'
+  expect(written.stderr).toContain(`  properties: pms.properties\n    ${words}\n`)
+  expect(await read('copied.yaml')).toContain(`    # ${words}. Please check.\n`)
+})
+
 describe('on a SQLite file', () => {
   test('init goes from flags alone to a report', async () => {
     const path = join(folder.path, 'house.db')

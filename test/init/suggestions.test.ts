@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
-import { cursorIn, likeness, suggestStreams } from '../../src/init/suggest-streams.ts'
+import { cursorIn, likeness, suggestStreams, toldNamesakes } from '../../src/init/suggest-streams.ts'
 import { chosenFor, type Named, saidTables } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
@@ -52,7 +52,7 @@ describe('a table is suggested', () => {
   })
   test('a table is suggested with the joins that lead to the hotel and to what another table has', () => {
     expect(found.calculator_inputs && queryOf(found.calculator_inputs, 'postgres')).toEqual([
-      'select j1.code as partner_id, t.year, t.month, j2.field_type_id, t.value, t.updated_at',
+      'select j1.code as partner_id, t.year, t.month, j2.field_type_id, t.value',
       'from reading t',
       'join hotel j1 on j1.hotel_id = t.hotel_id',
       'join meter j2 on j2.meter_id = t.meter_id',
@@ -88,6 +88,63 @@ test('the id of a hotel is found behind a table in between', () => {
     'join meter j1 on j1.meter_id = t.meter_id',
     'join hotel j2 on j2.hotel_id = j1.hotel_id',
   ])
+})
+
+test('a query over joined tables is read as a snapshot, because no time of one table shows a change in another', () => {
+  const written = writtenConfig({ ...choices, suggestions: suggestStreams(world) })
+  const { streams } = settings.parse(parse(written))
+  expect(streams.properties).toMatchObject({ capture: 'cursor', cursor: 'updated_at' })
+  expect(streams.calculator_inputs).toMatchObject({ capture: 'snapshot' })
+  const [, inputs = ''] = written.split('  calculator_inputs:\n')
+  expect(inputs).toMatch(/^ +# .*\n +# Guessed .*\n +query: [^#]*# The query joins tables, and no time of one shows /)
+  expect(written.split('\n').filter((line) => /greatest\(|joins tables/.test(line) && line.length > 120)).toEqual([])
+})
+
+describe('tables of one name in several schemas', () => {
+  const hotel = 'hotel_id code name country lat updated_at:timestamptz'
+  const inSchema = (schema: string) => [
+    table('hotel', hotel, schema),
+    table('meter', 'meter_id name field_type_id', schema),
+    table('Reading', 'hotel_id meter_id year month value', schema),
+  ]
+  const tables = [...inSchema('public'), ...inSchema('archive')]
+
+  test('tables of one name are taken in the order in which the database shows them, and the others told', () => {
+    const { properties, omissions } = suggestStreams(tables)
+    expect(properties?.table.schema).toBe('public')
+    expect(properties && toldNamesakes(properties, tables)).toEqual([
+      'public.hotel was taken; archive.hotel has the same name',
+    ])
+    const tenants = Array.from({ length: 8 }, (_, at) => table('HOTEL', hotel, `tenant${at}`))
+    expect(properties && toldNamesakes(properties, [...tables, ...tenants])).toEqual([
+      'public.hotel was taken; archive.hotel, tenant0.HOTEL, tenant1.HOTEL and 6 more have the same name',
+    ])
+    expect(omissions).toBeNull()
+    expect(suggestStreams(tables.toReversed()).properties?.table.schema).toBe('archive')
+    expect(properties && toldNamesakes(properties, tables.slice(0, 3))).toEqual([])
+  })
+
+  test('tables of one name are taken from the schema of the hotels, those that are joined too', () => {
+    const archive = saidTables(['properties=archive.hotel'], [], tables)
+    const { calculator_inputs: inputs } = suggestStreams(tables, archive)
+    expect(inputs && queryOf(inputs, 'postgres').slice(1)).toEqual([
+      'from archive."Reading" t',
+      'join archive.hotel j1 on j1.hotel_id = t.hotel_id',
+      'join archive.meter j2 on j2.meter_id = t.meter_id',
+    ])
+    expect(inputs && toldNamesakes(inputs, tables)).toEqual([
+      'archive.Reading was taken; public.Reading has the same name',
+      'archive.hotel was taken; public.hotel has the same name',
+      'archive.meter was taken; public.meter has the same name',
+    ])
+  })
+
+  test('tables of one name stand in the file, and the query says which of them it reads', () => {
+    const suggestions = suggestStreams(tables)
+    const [, properties = ''] = writtenConfig({ ...choices, tables, suggestions }).split('\n  properties:\n')
+    expect(properties).toContain('    # public.hotel was taken; archive.hotel has the same name. Please check.\n')
+    expect(properties).toContain('      from public.hotel t\n')
+  })
 })
 
 test('odd names are quoted as the dialect does it', () => {

@@ -43,6 +43,19 @@ describe('MariaDB, looked at', () => {
     const hotel = (await looking.tables()).find(({ name }) => name === 'hotel')
     expect(hotel?.columns.map(({ name }) => name)).toEqual(expect.arrayContaining(['code', 'at', 'number']))
   })
+  test('lists the tables of the database that the address names before those of any other', async () => {
+    const copy = `a_copy_of_${partner.database}`
+    await partner.root.query(`create database \`${copy}\``)
+    try {
+      await partner.root.query(`create table \`${copy}\`.hotel (code text)`)
+      const { username } = new URL(partner.url)
+      await partner.root.query(`grant select on \`${copy}\`.* to '${username}'@'127.0.0.1'`)
+      const hotels = (await looking.tables()).filter(({ name }) => name === 'hotel')
+      expect(hotels.map(({ schema }) => schema)).toEqual([partner.database, copy])
+    } finally {
+      await partner.root.query(`drop database \`${copy}\``)
+    }
+  })
   test('tells the rows it expects, and whether an index serves the cursor', async () => {
     expect(await explain('at')).toMatchObject({ indexed: false })
     await partner.run('create index hotel_at on hotel (at)')

@@ -9,12 +9,12 @@ import { wrongDatabaseAddress } from '../../config/require-settings.ts'
 import { settings } from '../../config/schema.ts'
 import { createExchangeClient, type ExchangeClient } from '../../exchange/client.ts'
 import { loadContract } from '../../exchange/contract.ts'
-import { suggestStreams } from '../../init/suggest-streams.ts'
+import { nameOf, suggestStreams, toldNamesakes } from '../../init/suggest-streams.ts'
 import { chosenFor, shownByService } from '../../init/told-to-init.ts'
 import { dialectOf, isReady, writtenConfig } from '../../init/written-config.ts'
 import type { PartnerTable } from '../../partner/examination.ts'
 import { examinePartner } from '../../partner/partner-snapshot.ts'
-import { askedTables, createPrompter, fieldTypesShown, nameOf, type Prompter } from '../asked-by-init.ts'
+import { askedTables, createPrompter, fieldTypesShown, type Prompter } from '../asked-by-init.ts'
 import { type Cli, type ExitCode, exitCodes, printLine, UsageError, writeNewFile } from '../cli.ts'
 import { invocationFrom, packagedConfig } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
@@ -122,6 +122,7 @@ async function writeFiles(
     if (suggestion === null) continue
     const state = isReady(suggestion) ? '' : `, but ${suggestion.missing.join(', ')} was not found`
     say(`  ${suggestion.stream}: ${nameOf(suggestion.table)}${state}`)
+    for (const words of toldNamesakes(suggestion, tables)) say(`    ${words}`)
   }
   const text = writtenConfig({
     ...shown,

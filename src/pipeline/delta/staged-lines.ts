@@ -17,7 +17,7 @@ export type Seen = {
   /** That cursor itself, which may lie further ahead. */
   newestItself: string | null
   newestKey: string | null
-  /** The row to look out for, and the last cursor that rows with its key had: undefined while none was met. */
+  /** The row to look out for, and the last cursor itself that rows with its key had: undefined while none was met. */
   witness: string | null
   witnessCursor: string | null | undefined
 }
@@ -94,7 +94,7 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
         seen.newestItself = at
         seen.newestKey = row.rowKey
       }
-      if (row.rowKey === seen.witness) seen.witnessCursor = cursor
+      if (row.rowKey === seen.witness) seen.witnessCursor = at
       if (at !== before) ordinal += 1
       before = at
       const withoutCursor = cursor === null

@@ -74,7 +74,10 @@ const timeText = /^\d{4,}-\d{2}-\d{2}/
 
 /** What was seen of the row that carried the watermark, while rows from there on were read. */
 type WitnessSeen = {
-  /** Its cursor, as far as it may move the watermark; null where it has none now, undefined where it was not there. */
+  /**
+   * Its cursor itself: as far as it may move the watermark, it depends on who has a transaction open now. Null where it
+   * has none now, undefined where it was not there.
+   */
   cursor: string | null | undefined
 }
 

@@ -62,6 +62,24 @@ describe('PostgreSQL, looked at', () => {
     expect(Math.abs(Number(await looking.clock()) - Date.now())).toBeLessThan(5_000)
     await looking.close()
   })
+  test('PostgreSQL shows the tables of the schema first in which a session finds its own', async () => {
+    await using partner = await testDatabase({ template: 'empty', partner: true })
+    const client = new pg.Client({ connectionString: partner.url })
+    await client.connect()
+    await client.query(`
+      create schema archive; create table archive.hotel (code text); create schema own; create table own.hotel (code text);
+      create table public.hotel (code text)`)
+    const shown = async () => {
+      const looking = await examinePartner({ url: partner.url, statementTimeoutMs: 10_000 })
+      const tables = await looking.tables()
+      await looking.close()
+      return tables.map(({ schema }) => schema)
+    }
+    expect(await shown()).toEqual(['public', 'archive', 'own'])
+    await client.query(`alter database ${client.escapeIdentifier(client.database ?? '')} set search_path = own, public`)
+    await client.end()
+    expect(await shown()).toEqual(['own', 'archive', 'public'])
+  })
   test('one that is down names its place, and no password', async () => {
     const url = 'postgres://me:hidden-word@127.0.0.1:1/hotels'
     const looked = examinePartner({ url, statementTimeoutMs: 1_000 })

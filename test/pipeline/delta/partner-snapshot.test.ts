@@ -71,6 +71,19 @@ describe('a snapshot of the partner', () => {
     }
   })
 
+  it('a snapshot of the partner refuses a query that yields a column of its stream twice, before any row is read', async () => {
+    const query = { stream: 'properties', columns: ['name'], cursor: 'number', fetchRows: 100 }
+    for await (const snapshot of withSnapshot()) {
+      const twice = 'select h.*, o.number from hotel h join hotel o on o.code = h.code'
+      await expect(snapshot.check({ ...query, query: twice })).rejects.toMatchObject({
+        code: 'partner_query_failed',
+        message: expect.stringContaining('yields number more than once'),
+      })
+      const others = 'select h.*, h.code, h.at from hotel h'
+      expect(await snapshot.check({ ...query, query: others })).toBe('none')
+    }
+  })
+
   it('can be read on after a stream that was left in the middle', async () => {
     for await (const snapshot of withSnapshot()) {
       for await (const _ of names(snapshot, 'properties')) break

@@ -38,8 +38,8 @@ async function restore(): Promise<void> {
   await run(`drop database ${name()} with (force)`, adminUrl)
   await run(`alter database ${name()}_copy rename to ${name()}`, adminUrl)
 }
-const night = async (guard = {}) => {
-  const runId = await extractNow(ferry, { url }, { properties: {} }, {}, undefined, guard)
+const night = async (guard = {}, properties = {}) => {
+  const runId = await extractNow(ferry, { url }, { properties }, {}, undefined, guard)
   return await ferry.ledger.db
     .selectFrom('run_stream')
     .selectAll()
@@ -85,6 +85,20 @@ test('a dump that was restored into the same database is noticed by the newest r
   expect(await ledger()).toEqual(before)
   await run(`update hotel set name = 'since', at = '2026-01-08Z' where code = 'H-1'`)
   expect(await night()).toMatchObject({ whole: null, changed: 1 })
+})
+
+test('clocks that are put back between two runs show the newest row ahead of them, which is no restore', async () => {
+  await run(`update hotel set local = now() at time zone 'UTC' - interval '10 minutes' - length(name) * interval '1 day'
+             where code <> 'H-1';
+    update hotel set local = now() at time zone 'UTC' - interval '10 minutes' where code = 'H-1';
+    alter database ${name()} set timezone = 'UTC'`)
+  const local = { cursor: 'local' }
+  await night({}, local)
+  await run(`alter database ${name()} set timezone = 'Etc/GMT+1'`)
+  expect(await night({}, local)).toMatchObject({ whole: null, whole_detail: null })
+  await run(`update hotel set local = local - interval '1 hour' where code = 'H-1'`)
+  expect(await night({}, local)).toMatchObject({ whole: 'newest_row' })
+  await run(`alter database ${name()} reset timezone`)
 })
 
 test('what a restore would change is held by the guard, and read whole again each night until a person decides', async () => {

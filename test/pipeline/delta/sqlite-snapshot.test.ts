@@ -151,6 +151,48 @@ it('names the file that is not there', async () => {
   })
 })
 
+it('batches of a file hold few rows where these are long, and lose none', async () => {
+  const [rows, length] = [40, 100_000]
+  database.exec(`with recursive n(n) as (select 1 union all select n + 1 from n where n < ${rows})
+                 insert into anything select printf('%${length}d', n), n from n`)
+  await withSnapshot(async (snapshot) => {
+    const read = []
+    for await (const batch of snapshot.delta({ ...delta(null), fetchRows: 5_000 })) {
+      expect(batch.length).toBeLessThanOrEqual(11)
+      read.push(...batch.map(([, at]) => at))
+    }
+    expect(read).toEqual(Array.from({ length: rows }, (_, at) => `${at + 1}`))
+    let lines = 0
+    for await (const bytes of snapshot.lines({ ...query, fetchRows: 5_000 })) {
+      expect(bytes.length).toBeLessThan(12 * length)
+      lines += bytes.toString().split('\n').length - 1
+    }
+    expect(lines).toBe(rows)
+  })
+})
+
+describe('a query that yields two columns of one name', () => {
+  const checked = (text: string) =>
+    withSnapshot((snapshot) => snapshot.check({ ...query, query: text, columns: ['value'], cursor: 'at' }))
+
+  it.each([
+    ['the cursor', 'select a.value, a.at, b.at from anything a, anything b', 'at'],
+    ['a column', 'select *, 2 as value from anything', 'value'],
+    ['the cursor in another case', 'select value, at, at as "AT" from anything', 'at'],
+    ['the cursor of a query within', 'with b as (select *, at from anything) select * from b', 'at'],
+  ])('a query that yields %s twice is refused', async (_, text, name) => {
+    await expect(checked(text)).rejects.toMatchObject({
+      code: 'partner_query_failed',
+      message: `The query of the stream properties yields ${name} more than once, and nobody can tell which is meant. Fix streams.properties.query.`,
+    })
+  })
+
+  it('a query may yield twice what its stream does not read', async () => {
+    database.exec(`insert into anything values ('a', '2026-01-01')`)
+    expect(await checked('select *, 1 as more, 2 as more, 3 as "at:day" from anything')).toBe('overlap')
+  })
+})
+
 it('a snapshot cannot write to the file', async () => {
   await withSnapshot(async (snapshot) => {
     const writing = { ...query, query: 'delete from anything returning value, at' }
