@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
+import { receiverStanding, webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { contract } from '../exchange/test-client.ts'
@@ -73,6 +74,20 @@ it('webhooks are not trusted when the receiver was not heard of for more than a 
     const { since, trusted: stored } = await db().selectFrom('webhook_receiver').selectAll().executeTakeFirstOrThrow()
     expect([Date.now() - since.getTime() < 60_000, stored]).toEqual([true, false])
   }, patience)
+})
+
+it('a receiver that began while the clock was ahead begins when it is right again, and is not heard of meanwhile', async () => {
+  const ahead = new Date(Date.now() + 365 * 86_400_000)
+  await db().insertInto('webhook_receiver').values({ since: ahead, heard_at: ahead, trusted: true }).execute()
+  expect([await trusted(), (await receiverStanding(db()))?.listening]).toEqual([false, false])
+  await db().updateTable('webhook_receiver').set({ heard_at: new Date() }).execute()
+  await world.listen()
+  await vi.waitFor(async () => {
+    const { rows } = await sql`select from webhook_receiver where since <= clock_timestamp()`.execute(db())
+    expect(rows).toHaveLength(1)
+  }, patience)
+  await ended(5, -1, 0)
+  await becomes(true)
 })
 
 const pollIntervalMs = 15_000
