@@ -84,6 +84,11 @@ export type ExchangeClient = {
   submit(request: BulkRequest | Endpoint, body: RequestBody, signal?: AbortSignal): Promise<{ correlationId: string }>
   /** How far the service's clock is from ours, as far as the newest calls told; null while none did. */
   skew(): ClockSkew | null
+  /**
+   * What the service's clock shows now: as the newest dated answer told it, carried on by the monotonic clock, so that
+   * it holds although ours is set meanwhile. Too early by as long as that call took; null while no answer was dated.
+   */
+  serviceTime(): Date | null
   /** Tells the listener of every call that was made, retries one by one, when it is over. */
   onCall(listener: (made: MadeCall) => void): void
   /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
@@ -103,9 +108,11 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const closing = new AbortController()
   const giveUp = AbortSignal.any([signal, closing.signal])
   let skew: ClockSkew | null = null
+  let serviceAheadMs: number | null = null
   const settings = {
     contract,
     onSkew: (measured: ClockSkew) => {
+      serviceAheadMs = settings.nowMs() + measured.lowMs - performance.now()
       const newer = newerSkew(skew, measured)
       if (newer === null || newer === skew) return
       skew = newer
@@ -212,6 +219,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     },
     submit,
     skew: () => skew,
+    serviceTime: () => (serviceAheadMs === null ? null : new Date(serviceAheadMs + performance.now())),
     onCall: (listener) => void listeners.push(listener),
     close: async () => {
       closing.abort(new Error('the client is closed'))

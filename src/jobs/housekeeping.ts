@@ -5,10 +5,9 @@ import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
 import { finishRun } from '../db/runs/run-life.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { agedBy, askAgedBy, daysBefore, keptRemarks } from '../pipeline/report/reckon-age.ts'
 import { logFinished, type RunReport } from '../pipeline/report/report.ts'
 import type { Job, StepResult } from './job.ts'
-
-const dayMs = 86_400_000
 
 /** How long one look works before it lets others have their turn. Milliseconds. */
 const turnMs = 5_000
@@ -52,7 +51,7 @@ export async function countHousekeeping(
 ): Promise<HousekeepingCount[]> {
   const counted = []
   for (const [kind, days] of retention(config, only)) {
-    const found = days === 0 ? { rows: 0, oldest: null, bytes: 0 } : await countOld(db, kind, before(days, now()))
+    const found = days === 0 ? { rows: 0, oldest: null, bytes: 0 } : await countOld(db, kind, daysBefore(days, now()))
     counted.push({ kind, days, ...found })
   }
   return counted
@@ -73,9 +72,14 @@ export const housekeeping: Job = {
  */
 let place: { run: number; kind: OldKind; after: number } | null = null
 
-/** Works for a turn and asks for the next: a process looks at one run at a time, and a night may wait. */
+/**
+ * Works for a turn and asks for the next: a process looks at one run at a time, and a night may wait. Removes nothing
+ * where the clocks do not tell what is old.
+ */
 async function remove(deps: Deps, run: Run): Promise<StepResult> {
-  const { config, db, logger, now } = deps
+  const { config, db, logger } = deps
+  const at = await askAgedBy(deps)
+  if (at === null) return 'done'
   const until = performance.now() + turnMs
   const kinds = retention(config, run.asked.only)
   const left = place?.run === run.run_id ? place : null
@@ -87,7 +91,7 @@ async function remove(deps: Deps, run: Run): Promise<StepResult> {
     if (days === 0) continue
     let after: number | null = kind === left?.kind ? left.after : 0
     while (after !== null) {
-      const removed = await removeSome(db, kind, before(days, now()), after)
+      const removed = await removeSome(db, kind, daysBefore(days, at), after)
       if (removed.rows > 0) logger.info({ run_id: run.run_id, kind, rows: removed.rows, days }, 'old_rows_removed')
       after = removed.next
       if (after === null || performance.now() < until) continue
@@ -100,8 +104,11 @@ async function remove(deps: Deps, run: Run): Promise<StepResult> {
   return 'done'
 }
 
-async function finish({ db, logger, now }: Deps, run: Run): Promise<StepResult> {
-  const finishedAt = now()
+async function finish(deps: Deps, run: Run): Promise<StepResult> {
+  const { config, db, logger } = deps
+  const remarks = agedBy(deps) === null ? await keptRemarks(deps, retention(config, run.asked.only)) : []
+  const verdict = remarks.length > 0 ? 'partial' : 'succeeded'
+  const finishedAt = deps.now()
   const report: RunReport = {
     run_id: run.run_id,
     job: run.job,
@@ -110,8 +117,8 @@ async function finish({ db, logger, now }: Deps, run: Run): Promise<StepResult> 
     finished_at: finishedAt,
     duration_ms: finishedAt.getTime() - run.started_at.getTime(),
     resumed: run.resumed,
-    verdict: 'succeeded',
-    remarks: [],
+    verdict,
+    remarks,
     notices: [],
     held: [],
     streams: [],
@@ -124,11 +131,7 @@ async function finish({ db, logger, now }: Deps, run: Run): Promise<StepResult> 
     comparisons: [],
     refused: [],
   }
-  await db.transaction().execute((trx) => finishRun(trx, run.run_id, 'succeeded', report, finishedAt))
+  await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   logFinished(logger, report)
   return 'done'
-}
-
-function before(days: number, now: Date): Date {
-  return new Date(now.getTime() - days * dayMs)
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import {
   answerRequests,
@@ -163,12 +164,15 @@ const setBackMs = 2_000
 /**
  * Notices that the database's clock was set back. What was put off to a moment of the old clock would wait for as long
  * as it was set back, so every look that a run may be waiting for is asked for again; one too many harms nothing.
+ * The queue is looked after again whether or not this process noticed: the clock may have been ahead for seconds, or
+ * before it began.
  */
 export function startClockWatch(deps: Deps): { look: () => Promise<void>; stop: () => Promise<void> } {
   const ahead = () => deps.now().getTime() - performance.now()
   let known = ahead()
   const look = async (): Promise<void> => {
     await deps.readClock?.()
+    await forgetPassesAhead(deps)
     const by = known - ahead()
     if (by < setBackMs) {
       known -= by
@@ -194,4 +198,13 @@ export function startClockWatch(deps: Deps): { look: () => Promise<void>; stop: 
       await Promise.race([looking, delay(lingerMs, undefined, { ref: false })])
     },
   }
+}
+
+/** Until the moment of the newest pass no process makes another: nobody would notice a worker that died. */
+async function forgetPassesAhead({ db, logger }: Pick<Deps, 'db' | 'logger'>): Promise<void> {
+  const { rows } = await sql<{ queue: string }>`
+    update nightferry_queue.queue set monitor_claim_on = null, monitor_on = null, maintain_on = null
+    where greatest(monitor_claim_on, monitor_on, maintain_on) > clock_timestamp()
+    returning name as queue`.execute(db)
+  if (rows.length > 0) logger.warn({ queues: rows.map(({ queue }) => queue) }, 'queue_passes_ahead')
 }

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
-import type { Schema } from '../db/tables/database-schema.ts'
 import { endedTasks, noteListening, receiverStanding, storeTrust } from '../db/webhooks/webhook-records.ts'
 import type { Contract } from '../exchange/contract.ts'
 import type { Looks } from '../pipeline/deps.ts'
@@ -135,15 +133,11 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** More tasks than are judged: the newest may yet be told of on time. */
 const tasksRead = 10 * toldTasksJudged
 
-/** How often old events are removed. Milliseconds. */
-const forgetEveryMs = 3_600_000
-
 /**
- * What a receiver does every few seconds: says that it listens, counts what it refused, decides whether webhooks are on
- * time, so that polls may come less often, and forgets what is old.
+ * What a receiver does every few seconds: says that it listens, counts what it refused, and decides whether webhooks
+ * are on time, so that polls may come less often.
  */
-function keepScore({ db, config, logger, refusals, readClock }: InboxDeps): () => Promise<void> {
-  let forgottenAt = -Infinity
+function keepScore({ db, logger, refusals, readClock }: InboxDeps): () => Promise<void> {
   return async () => {
     await readClock?.()
     await noteListening(db)
@@ -155,34 +149,5 @@ function keepScore({ db, config, logger, refusals, readClock }: InboxDeps): () =
       await storeTrust(db, onTime)
       logger.info(told, onTime ? 'webhooks_on_time' : 'webhooks_not_on_time')
     }
-    if (performance.now() - forgottenAt < forgetEveryMs) return
-    const removed = await forgetEvents(db, { tasks: config.keepDays, applications: config.keepApplicationDays })
-    if (removed > 0) logger.info({ removed }, 'webhook_events_removed')
-    forgottenAt = performance.now()
   }
-}
-
-/** Events of one statement: others write to the table meanwhile. */
-const atOnce = 5_000
-
-/**
- * Removes events that had their effect and came longer ago than is wanted, and what was counted of refusals.
- * @param keep days; `applications` 0: for ever.
- * @returns how many events went.
- */
-async function forgetEvents(db: Kysely<Schema>, keep: { tasks: number; applications: number }): Promise<number> {
-  let removed = 0
-  for (let more = true; more; ) {
-    const { numAffectedRows = 0n } = await sql`
-      delete from webhook_event where event_id in (
-        select event_id from webhook_event
-        where state = 'done' and first_at < clock_timestamp() - ${keep.tasks}::int * interval '1 day'
-          and (effect <> 'kept' or (${keep.applications}::int > 0
-            and first_at < clock_timestamp() - ${keep.applications}::int * interval '1 day'))
-        order by first_at limit ${atOnce})`.execute(db)
-    removed += Number(numAffectedRows)
-    more = Number(numAffectedRows) === atOnce
-  }
-  await sql`delete from webhook_refusal where day < current_date - ${keep.tasks}::int`.execute(db)
-  return removed
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
+import { receiverStanding, webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
+import { finishWithReport } from '../../src/pipeline/report/finish-with-report.ts'
 import { contract } from '../exchange/test-client.ts'
 import { json, service } from '../pipeline/push/service.ts'
 import { applicationEvent, bulkEvent, deliver, type InboxWorld, openInbox, secret, testEvent } from './inbox-world.ts'
@@ -75,6 +77,20 @@ it('webhooks are not trusted when the receiver was not heard of for more than a 
   }, patience)
 })
 
+it('a receiver that began while the clock was ahead begins when it is right again, and is not heard of meanwhile', async () => {
+  const ahead = new Date(Date.now() + 365 * 86_400_000)
+  await db().insertInto('webhook_receiver').values({ since: ahead, heard_at: ahead, trusted: true }).execute()
+  expect([await trusted(), (await receiverStanding(db()))?.listening]).toEqual([false, false])
+  await db().updateTable('webhook_receiver').set({ heard_at: new Date() }).execute()
+  await world.listen()
+  await vi.waitFor(async () => {
+    const { rows } = await sql`select from webhook_receiver where since <= clock_timestamp()`.execute(db())
+    expect(rows).toHaveLength(1)
+  }, patience)
+  await ended(5, -1, 0)
+  await becomes(true)
+})
+
 const pollIntervalMs = 15_000
 
 /** Looks at a request whose task goes on, after so many polls. @returns when the next look is due. */
@@ -126,7 +142,7 @@ it('a task is polled less often while webhooks are on time, and as often as ever
   expect(await nextPoll(10)).toBe(pollIntervalMs)
 }, 90_000)
 
-it('events are forgotten when they are old, those of applications for as long as is wanted, and open ones never', async () => {
+it('events are forgotten by the report of a run when they are old, those of applications for as long as is wanted, and open ones never', async () => {
   const { url } = await world.listen()
   for (const event of [testEvent(), applicationEvent(randomUUID(), 'Approved'), bulkEvent(randomUUID())]) {
     expect(await deliver(url, event)).toBe(204)
@@ -143,12 +159,14 @@ it('events are forgotten when they are old, those of applications for as long as
     .set({ state: 'waiting', effect: null })
     .where('effect', '=', 'not_ours')
     .execute()
-  await world.listen()
-  await vi.waitFor(
-    async () => expect((await world.stored()).map(({ effect }) => effect)).toEqual(['kept', null]),
-    patience,
-  )
-  await world.stopListening()
-  await world.listen({ keepApplicationDays: 39 })
-  await vi.waitFor(async () => expect((await world.stored()).map(({ effect }) => effect)).toEqual([null]), patience)
+  await using deps = world.ferry.deps('http://127.0.0.1:9')
+  const reported = async (keepApplicationDays: number) => {
+    const webhooks = { ...deps.config.webhooks, keepApplicationDays }
+    const exchange = { ...deps.exchange, serviceTime: () => new Date() }
+    const run = await db().selectFrom('run').selectAll().executeTakeFirstOrThrow()
+    await finishWithReport({ ...deps, exchange, config: { ...deps.config, webhooks }, now: () => new Date() }, run)
+    return (await world.stored()).map(({ effect }) => effect)
+  }
+  expect(await reported(0)).toEqual(['kept', null])
+  expect(await reported(39)).toEqual([null])
 })

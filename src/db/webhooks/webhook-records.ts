@@ -78,18 +78,23 @@ export async function eventsOfApplication(
   return rows
 }
 
+/** A receiver that was not heard of for so long listens no longer, for all we know. Milliseconds. */
+const receiverSilentMs = 60_000
+
+/** Whether a receiver was heard of a moment ago. What lies ahead was written by a clock that was put back since. */
+const heardOfLately = sql<boolean>`
+  abs(extract(epoch from clock_timestamp() - webhook_receiver.heard_at)) * 1000 < ${receiverSilentMs}::float8`
+
 /**
- * Notes that a receiver listens. After a silence it begins again: nobody could be told of what ended meanwhile.
+ * Notes that a receiver listens. After a silence it begins again: nobody could be told of what ended meanwhile. It
+ * never begins later than now, which it would for as long as the clock was ahead.
  */
 export async function noteListening(db: Kysely<Schema>): Promise<void> {
   await sql`
     insert into webhook_receiver (since, heard_at) values (clock_timestamp(), clock_timestamp())
     on conflict (one) do update set
-      since = case
-        when webhook_receiver.heard_at < clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond'
-        then excluded.since else webhook_receiver.since end,
-      trusted = webhook_receiver.trusted
-        and webhook_receiver.heard_at >= clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond',
+      since = case when ${heardOfLately} then least(webhook_receiver.since, excluded.since) else excluded.since end,
+      trusted = webhook_receiver.trusted and ${heardOfLately},
       heard_at = excluded.heard_at`.execute(db)
 }
 
@@ -103,14 +108,9 @@ type ReceiverStanding = { since: Date; heard_at: Date; trusted: boolean; listeni
 /** Since when a receiver listens, and whether one was heard of a moment ago; undefined if none ever was. */
 export async function receiverStanding(db: Kysely<Schema>): Promise<ReceiverStanding | undefined> {
   const { rows } = await sql<ReceiverStanding>`
-    select since, heard_at, trusted,
-      heard_at > clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond' as listening
-    from webhook_receiver`.execute(db)
+    select since, heard_at, trusted, ${heardOfLately} as listening from webhook_receiver`.execute(db)
   return rows[0]
 }
-
-/** A receiver that was not heard of for so long listens no longer, for all we know. Milliseconds. */
-const receiverSilentMs = 60_000
 
 /** Whether webhooks are on time at this moment, and whether one told that the task of this submission has ended. */
 export async function webhookTrust(
@@ -118,8 +118,7 @@ export async function webhookTrust(
   submissionId: number,
 ): Promise<{ onTime: boolean; told: boolean }> {
   const { rows } = await sql<{ onTime: boolean; told: boolean }>`
-    select trusted and heard_at > clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond'
-      as "onTime",
+    select trusted and ${heardOfLately} as "onTime",
       exists (select from webhook_event where submission_id = ${submissionId} and ends) as told
     from webhook_receiver`.execute(db)
   return rows[0] ?? { onTime: false, told: false }

@@ -27,6 +27,7 @@ import { unknownTaskNews } from '../push/sending/unknown-tasks.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { streamNamesOf } from '../streams/our-streams.ts'
 import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
+import { askAgedBy, daysBefore, keptRemarks } from './reckon-age.ts'
 import { judge, logFinished, type RunReport } from './report.ts'
 import {
   comparisonNotices,
@@ -84,6 +85,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   )
   const unrenewed = await countUnrenewed(db)
   const standing = unrenewedRemarks(unrenewed)
+  const kept = await forgetOld(deps)
   const remarks = [
     ...ownDatabaseRemarks(await runOfOtherCopy(db, run.run_id)),
     ...unknownTasks.remarks,
@@ -93,6 +95,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     ...comparisonFindings,
     ...standing.remarks,
     ...documentRemarks(documents),
+    ...kept,
   ]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
@@ -128,23 +131,29 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     comparisons,
     refused: await rowsNotAccepted(db, requirementsOf(config), rowsListed),
   }
-  await forgetOld(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   logFinished(deps.logger, report)
 }
 
-const dayMs = 86_400_000
-
-/** Removes what takes most room, and no run reads: also where nobody lets the job housekeeping do it. */
-async function forgetOld({ config, db, logger, now }: Deps): Promise<void> {
+/**
+ * Removes what takes most room, and no run reads: also where nobody lets the job housekeeping do it.
+ * @returns what the report remarks where nothing may be removed.
+ */
+async function forgetOld(deps: Deps): Promise<string[]> {
+  const { config, db, logger } = deps
   const kinds = [
     ['payloads', config.push.keepPayloadsDays],
     ['value_changes', config.pull.keepHistoryDays],
     ['removed_values', config.pull.keepRemovedDays],
+    ['webhook_events', config.webhooks.keepDays],
+    ['application_events', config.webhooks.keepApplicationDays],
   ] as const
+  const agedBy = await askAgedBy(deps)
+  if (agedBy === null) return await keptRemarks(deps, kinds)
   for (const [kind, days] of kinds) {
     if (days === 0) continue
-    const rows = await removeOld(db, kind, new Date(now().getTime() - days * dayMs))
+    const rows = await removeOld(db, kind, daysBefore(days, agedBy))
     if (rows > 0) logger.info({ kind, rows, days }, 'old_rows_removed')
   }
+  return []
 }

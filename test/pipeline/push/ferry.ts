@@ -75,7 +75,8 @@ export async function openFerry(): Promise<Ferry> {
         contract,
         pool: ledger.pool,
         db: ledger.db,
-        exchange: client,
+        // Its clock is that of the test, too.
+        exchange: { ...client, serviceTime: () => clock.at },
         client,
         looks: engine.looks,
         endSearch: listPages,

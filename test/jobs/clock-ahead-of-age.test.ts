@@ -1,0 +1,122 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { housekeeping } from '../../src/jobs/housekeeping.ts'
+import type { Job } from '../../src/jobs/job.ts'
+import { lookAtRun } from '../../src/jobs/look-at-run.ts'
+import { finishWithReport } from '../../src/pipeline/report/finish-with-report.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { emptyTables } from '../helpers/empty-tables.ts'
+import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { service } from '../pipeline/push/service.ts'
+
+const dayMs = 86_400_000
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(async () => {
+  await ferry.clear()
+  await emptyTables(ferry.ledger.db, ['removed_value', 'webhook_event'])
+})
+afterAll(() => ferry.close())
+
+const reporting: Job = {
+  name: 'push',
+  steps: [
+    {
+      name: 'report',
+      run: async (deps, run) => {
+        await finishWithReport(deps, run)
+        return 'done'
+      },
+    },
+  ],
+}
+
+/** Values that were removed so many days ago, and events of tasks that came then. */
+async function old(...ages: number[]): Promise<void> {
+  for (const age of ages) {
+    const at = new Date(Date.now() - age * dayMs)
+    await sql`
+      insert into removed_value (company_key, calculator_key, variable_key, direction, value, submission_id, removed_at)
+      values (1, 1, 1, 'i', ${age}, 1, ${at})`.execute(ferry.ledger.db)
+    await sql`
+      insert into webhook_event (event_id, payload, state, effect, first_at)
+      values (${age}, '{}', 'done', 'ended', ${at})`.execute(ferry.ledger.db)
+  }
+}
+
+/** Lets a job run with a database that shows another time than the machine of the service. */
+async function played(job: Job, url: string, aheadDays: number) {
+  await using deps = ferry.deps(url)
+  const now = () => new Date(Date.now() + aheadDays * dayMs)
+  const step = job.steps[0].name
+  const { run_id } = await deps.db
+    .insertInto('run')
+    .values({ job: job.name, trigger: 'schedule', scheduled_for: new Date(), state: 'running', step })
+    .returning('run_id')
+    .executeTakeFirstOrThrow()
+  await lookAtRun({ ...deps, exchange: deps.client, now }, job, run_id)
+  const { verdict, report } = await deps.db
+    .selectFrom('run')
+    .select(['verdict', 'report'])
+    .where('run_id', '=', run_id)
+    .executeTakeFirstOrThrow()
+  const { rows } = await sql<{ values: string[]; events: string[] }>`
+    select array(select value from removed_value order by value) as values,
+           array(select event_id from webhook_event order by event_id) as events`.execute(deps.db)
+  return { verdict, remarks: (report as RunReport).remarks, left: rows[0] }
+}
+
+const jobs = [
+  ['housekeeping', housekeeping],
+  ['a report', reporting],
+] as const
+
+const all = { values: ['1', '40'], events: ['1', '40'] }
+
+it.each(jobs)('%s removes what is old while the clocks of the database and the service agree', async (_, job) => {
+  await old(1, 40)
+  await using server = await service({})
+  expect(await played(job, server.url, 0)).toEqual({
+    verdict: 'succeeded',
+    remarks: [],
+    left: { values: ['1'], events: ['1'] },
+  })
+})
+
+it.each(jobs)(
+  '%s removes nothing while the clock of the database is years ahead of that of the service, and says so',
+  async (_, job) => {
+    await old(1, 40)
+    await using server = await service({})
+    const { verdict, remarks, left } = await played(job, server.url, 800)
+    expect([verdict, left]).toEqual(['partial', all])
+    expect(remarks).toEqual([expect.stringMatching(/differ by more than a day: .*2 removed_values, 2 webhook_events/)])
+  },
+)
+
+it.each(jobs)(
+  '%s removes no more than the earlier clock allows while the two differ by less than a day',
+  async (_, job) => {
+    await old(29.5, 30.5)
+    await using server = await service({})
+    expect((await played(job, server.url, 0.9)).left?.values).toEqual(['29.5'])
+  },
+)
+
+it.each(jobs)(
+  '%s removes nothing while the service cannot be reached, says what was to go, and does not fail',
+  async (_, job) => {
+    await old(1, 40)
+    const { verdict, remarks, left } = await played(job, 'http://127.0.0.1:9', 0)
+    expect([verdict, left]).toEqual(['partial', all])
+    expect(remarks).toEqual([expect.stringMatching(/clock is not known: .*1 removed_values, 1 webhook_events/)])
+  },
+)
+
+it('a run says nothing of clocks while nothing is old', async () => {
+  await old(1)
+  expect(await played(housekeeping, 'http://127.0.0.1:9', 0)).toMatchObject({ verdict: 'succeeded', remarks: [] })
+})
