@@ -295,10 +295,24 @@ function tookTooLong({ limitMs }: Session, error: unknown, asked: number): boole
   return performance.now() - asked >= limitMs * nearly
 }
 
+/** Classes of errors: connection, transaction (a standby's conflict, a deadlock), resources, operator, system. */
+const troubledClasses = new Set(['08', '40', '53', '57', '58'])
+
+/** A session or transaction whose time is over, a lock that was not to be had, an old snapshot, broken pages. */
+const troubledCodes = new Set(['25P03', '25P04', '55P03', '72000', 'XX001', 'XX002'])
+
+/** More temporary files than a setting of the server allows: the statement would need as many again. */
+const temporaryFileLimit = '53400'
+
+/** Whether another run may not meet the error, although the query is the same. */
+function isServersTrouble(code: string): boolean {
+  return (troubledClasses.has(code.slice(0, 2)) && code !== temporaryFileLimit) || troubledCodes.has(code)
+}
+
 /** @param asked when the server began with it, by our monotonic clock. */
 function readFailed(session: Session, stream: string, error: unknown, asked: number): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
   if (tookTooLong(session, error, asked)) return tooSlow(stream, error)
-  const lost = !(error instanceof pg.DatabaseError) || error.code?.startsWith('57') || error.code?.startsWith('08')
+  const lost = !(error instanceof pg.DatabaseError) || isServersTrouble(error.code ?? '')
   return lost ? brokeOff(stream, error) : queryFailed(stream, error)
 }

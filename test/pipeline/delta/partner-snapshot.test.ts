@@ -201,6 +201,37 @@ describe('a snapshot of the partner', () => {
     }
   }, 20_000)
 
+  it.each([
+    ['a conflict with the recovery of a standby', '40001', 'partner_unreachable'],
+    ['a deadlock', '40P01', 'partner_unreachable'],
+    ['a disk that is full', '53100', 'partner_unreachable'],
+    ['memory that is used up', '53200', 'partner_unreachable'],
+    ['a lock that was not to be had in time', '55P03', 'partner_unreachable'],
+    ['a transaction that was idle too long', '25P03', 'partner_unreachable'],
+    ['a transaction that was open too long', '25P04', 'partner_unreachable'],
+    ['a file that cannot be read', '58030', 'partner_unreachable'],
+    ['a page that is broken', 'XX001', 'partner_unreachable'],
+    ['more temporary files than a statement may make', '53400', 'partner_query_failed'],
+    ['a statement that would write', '25006', 'partner_query_failed'],
+    ['an error of an extension', 'XX000', 'partner_query_failed'],
+  ])('says whether the query or the server has to be looked at: %s', async (_, raised, code) => {
+    await partner.pool.query(`
+      create or replace function troubled(raised text) returns text language plpgsql
+      as $$ begin raise exception 'trouble' using errcode = raised; end $$`)
+    const query = { ...sleeping, query: `select troubled('${raised}') as name, 1 as number` }
+    for (const read of [
+      (snapshot: PartnerSnapshot) => snapshot.all(query).rows,
+      (s: PartnerSnapshot) => s.lines(query),
+    ]) {
+      for await (const snapshot of withSnapshot()) {
+        const reading = async () => {
+          for await (const _rows of read(snapshot));
+        }
+        await expect(reading()).rejects.toMatchObject({ code })
+      }
+    }
+  })
+
   it('takes a statement that a person cancelled for one that broke off', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 600_000 })
     try {
