@@ -62,6 +62,12 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
       `select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true), set_config('statement_timeout', $1, true)`,
       [String(options.statementTimeoutMs)],
     )
+    // While rows of one stream are stored, nothing is asked here. Servers before 17 have one of the two.
+    await client.query(
+      `select set_config(name, '0', true)
+       from unnest(array['idle_in_transaction_session_timeout', 'transaction_timeout']) name
+       where current_setting(name, true) is not null`,
+    )
     // The transaction takes its view of the database with its first statement, not with its beginning.
     await client.query('select pg_current_snapshot()')
   } catch (error) {

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
@@ -141,6 +142,33 @@ describe('a snapshot of the partner', () => {
       }
     }
   })
+
+  it.each(['idle_in_transaction_session_timeout', 'transaction_timeout'])(
+    'stays open while rows are stored, for longer than %s of the server allows others',
+    async (setting) => {
+      const { rowCount } = await partner.pool.query('select from pg_settings where name = $1', [setting])
+      if (rowCount === 0) return
+      const name = pg.escapeIdentifier(new URL(partner.url).pathname.slice(1))
+      await partner.pool.query(`alter database ${name} set ${setting} = '1s'`)
+      try {
+        for await (const snapshot of withSnapshot()) {
+          await all(names(snapshot, 'properties'))
+          await vi.waitFor(async () => {
+            const { rows } = await partner.pool.query<{ over: boolean }>(
+              `select bool_and(state_change < clock_timestamp() - interval '1.5 seconds') is not false as over
+               from pg_stat_activity
+               where datname = current_database() and application_name = 'nightferry extract'`,
+            )
+            expect(rows).toEqual([{ over: true }])
+          }, patience)
+          expect((await all(names(snapshot, 'framework_answers'))).flat()).toHaveLength(500)
+        }
+      } finally {
+        await partner.pool.query(`alter database ${name} reset ${setting}`)
+      }
+    },
+    20_000,
+  )
 
   it('closes although its lines were not read to the end', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
