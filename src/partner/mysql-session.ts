@@ -125,8 +125,15 @@ async function close(connection: Connection, reading: boolean): Promise<void> {
   connection.destroy()
 }
 
-/** The errors of a server that stops, or ends the connection or the statement. */
-const brokenOff = new Set([1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031])
+/**
+ * The errors of a server that stops, or ends the connection or the statement; that has no space, memory or threads
+ * left; or whose locks and snapshot did not allow what another run may read.
+ */
+const brokenOff = new Set([
+  ...[1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031],
+  ...[1021, 1037, 1041],
+  ...[1205, 1213, 1412],
+])
 
 /** The errors of a statement that met `max_statement_time` (MariaDB) or `max_execution_time` (MySQL). */
 const outOfTime = new Set([1969, 3024])

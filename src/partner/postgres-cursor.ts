@@ -121,8 +121,9 @@ function plainTime(text: string): string | null {
 export type PostgresBound = { moment: string; openMs: number; zone: string; lacks: ProtectionLack | null }
 
 /**
- * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
- * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
+ * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, in UTC,
+ * because an abbreviation that the session's own zone is printed with can mean another zone once it is read. The tenth
+ * is for transactions that have begun and are not listed yet, for want of a processor.
  *
  * Five things hide transactions. A standby lists its own and not those of its primary, which are the ones that write;
  * so does a subscriber. Sessions with `track_activities` off leave no start; they show as disabled to those who may see
@@ -131,7 +132,8 @@ export type PostgresBound = { moment: string; openMs: number; zone: string; lack
  */
 export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
   const { rows } = await client.query<Omit<PostgresBound, 'openMs'> & { open_ms: string }>(
-    `select least(statement_timestamp() - interval '100 milliseconds', min(began))::text as moment,
+    `select to_char(least(statement_timestamp() - interval '100 milliseconds', min(began)) at time zone 'UTC',
+                    'YYYY-MM-DD HH24:MI:SS.US"+00"') as moment,
             greatest(extract(epoch from statement_timestamp() - min(began)) * 1000, 0)::text as open_ms,
             current_setting('TimeZone') as zone,
             case when pg_is_in_recovery() then 'standby'

@@ -62,6 +62,12 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
       `select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true), set_config('statement_timeout', $1, true)`,
       [String(options.statementTimeoutMs)],
     )
+    // While rows of one stream are stored, nothing is asked here. Servers before 17 have one of the two.
+    await client.query(
+      `select set_config(name, '0', true)
+       from unnest(array['idle_in_transaction_session_timeout', 'transaction_timeout']) name
+       where current_setting(name, true) is not null`,
+    )
     // The transaction takes its view of the database with its first statement, not with its beginning.
     await client.query('select pg_current_snapshot()')
   } catch (error) {
@@ -295,10 +301,24 @@ function tookTooLong({ limitMs }: Session, error: unknown, asked: number): boole
   return performance.now() - asked >= limitMs * nearly
 }
 
+/** Classes of errors: connection, transaction (a standby's conflict, a deadlock), resources, operator, system. */
+const troubledClasses = new Set(['08', '40', '53', '57', '58'])
+
+/** A session or transaction whose time is over, a lock that was not to be had, an old snapshot, broken pages. */
+const troubledCodes = new Set(['25P03', '25P04', '55P03', '72000', 'XX001', 'XX002'])
+
+/** More temporary files than a setting of the server allows: the statement would need as many again. */
+const temporaryFileLimit = '53400'
+
+/** Whether another run may not meet the error, although the query is the same. */
+function isServersTrouble(code: string): boolean {
+  return (troubledClasses.has(code.slice(0, 2)) && code !== temporaryFileLimit) || troubledCodes.has(code)
+}
+
 /** @param asked when the server began with it, by our monotonic clock. */
 function readFailed(session: Session, stream: string, error: unknown, asked: number): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
   if (tookTooLong(session, error, asked)) return tooSlow(stream, error)
-  const lost = !(error instanceof pg.DatabaseError) || error.code?.startsWith('57') || error.code?.startsWith('08')
+  const lost = !(error instanceof pg.DatabaseError) || isServersTrouble(error.code ?? '')
   return lost ? brokeOff(stream, error) : queryFailed(stream, error)
 }

@@ -17,7 +17,8 @@ import {
   withoutSemicolon,
 } from './dialect.ts'
 import { type PartnerExamination, tablesOf, toldRights } from './examination.ts'
-import { PartnerDatabaseError, queryFailed, requireColumns, unreadableFile } from './partner-errors.ts'
+import { PartnerDatabaseError, readFailed, requireColumns, unreadableFile } from './partner-errors.ts'
+import { sqliteErrors } from './sqlite-errors.ts'
 
 /**
  * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say
@@ -224,7 +225,7 @@ async function* batches(
     await requireCharacters(database, query, doubtful)
     if (batch.length > 0) yield batch
   } catch (error) {
-    throw queryFailed(stream, error)
+    throw readFailed(stream, error, sqliteErrors)
   }
 }
 
@@ -313,7 +314,7 @@ function failing<T>(stream: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw queryFailed(stream, error)
+    throw readFailed(stream, error, sqliteErrors)
   }
 }
 

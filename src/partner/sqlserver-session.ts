@@ -199,8 +199,8 @@ function requestOf(
   return request
 }
 
-/** A snapshot that met a change of a table's definition, which another run will not. */
-const snapshotLost = new Set([3960, 3961, 3966])
+/** A deadlock, a lock, a lost version of a row or a changed definition, which another run may not meet. */
+const snapshotLost = new Set([1205, 1222, 3958, 3960, 3961, 3966])
 /** Errors of this class and above are the server's own trouble, not the statement's. */
 const serverTrouble = 17
 

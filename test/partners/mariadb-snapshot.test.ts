@@ -165,6 +165,16 @@ describe('a snapshot of MariaDB', () => {
     }
   })
 
+  it('takes a table that is newer than the snapshot for trouble of the server, and not for a mistake in the query', async () => {
+    await withSnapshot(async (snapshot) => {
+      await partner.run('truncate table hotel')
+      await expect(all(snapshot.lines(hotels))).rejects.toMatchObject({
+        code: 'partner_unreachable',
+        message: expect.stringContaining('Table definition has changed'),
+      })
+    })
+  })
+
   it('gives up a statement that takes longer than allowed, and none that does not', async () => {
     const slow = { ...byNumber, query: `select sleep(30) as name, 1 as number` }
     const wait = { ...byNumber, query: `select sleep(0.05) as name, 1 as number` }

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { maxPartnerIdLength } from '../../../src/pipeline/streams/rules/row-content.ts'
 import { some } from '../../helpers/some.ts'
@@ -339,6 +340,33 @@ describe('an extraction', () => {
     await extractNow(ferry, partner, { properties: {} })
     expect(await watermark()).toBe('2026-02-01 00:00:00+00')
   })
+
+  it.each(['Asia/Shanghai', 'Asia/Kolkata', 'Asia/Manila'])(
+    'carries the watermark past no open transaction where the zone of %s is printed as that of another place',
+    async (zone) => {
+      const name = pg.escapeIdentifier(new URL(partner.url).pathname.slice(1))
+      await partner.pool.query(`alter database ${name} set datestyle = 'SQL, DMY'`)
+      await partner.pool.query(`alter database ${name} set timezone = '${zone}'`)
+      const late = await partner.pool.connect()
+      try {
+        await late.query('begin')
+        const { rows } = await late.query<{ began: string }>(
+          `insert into hotel (code, name, at) values ('late', 'late', now())
+           returning to_char(at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as began`,
+        )
+        await hotel('H-1', { at: new Date(Date.now() + 3_600_000).toISOString() })
+        const { protection } = await streamOf(await extractNow(ferry, partner, { properties: {} }))
+        expect(protection).toBe('transactions')
+        expect(String(await watermark()).slice(0, 26) <= String(rows[0]?.began)).toBe(true)
+        await late.query('commit')
+      } finally {
+        await late.query('rollback')
+        late.release()
+      }
+      await extractNow(ferry, partner, { properties: {} })
+      expect(await landed()).toEqual(['H-1', 'late'])
+    },
+  )
 
   it('reads a stream once in a run, however often the step is begun', async () => {
     await hotel('H-1', { at: '2026-01-01T00:00:00Z' })

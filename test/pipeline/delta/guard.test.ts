@@ -211,6 +211,45 @@ describe('the guard', () => {
     },
   )
 
+  it.each(['cursor', 'snapshot'] as const)(
+    'lets the next run go on when a mistake that brought new rows is fixed, read by %s, and again after another',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      for (const _ of [1, 2]) {
+        await hotels(40, 11)
+        for (const again of [1, 2]) {
+          const run = await night(capture)
+          expect([again, await plans(run)]).toMatchObject([again, [{ known: 10, added: 30, changed: 0, gone: 0 }]])
+        }
+        await partner.pool.query(`delete from hotel where code > 'H-010'`)
+        const fixed = await night(capture)
+        expect([await held(fixed), await plans(fixed)]).toEqual([false, []])
+        expect(await gone()).toHaveLength(30)
+        expect(await ready(fixed)).toEqual([])
+        expect(await report(fixed)).toMatchObject({ stream: { pending: 0, held: 0 }, verdict: 'succeeded' })
+      }
+    },
+  )
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'asks about rows that are gone, read by %s, and not about new ones that never went anywhere',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await hotels(40, 11)
+      await night(capture)
+      await partner.pool.query(`delete from hotel where code <> 'H-010'`)
+      const first = await night(capture)
+      const [plan] = await plansOf(ferry.ledger.db, first)
+      expect(plan?.examples.map(({ row_key }) => row_key)).toEqual(['H-001', 'H-002', 'H-003', 'H-004', 'H-005'])
+      for (const run of [first, await night(capture)]) {
+        expect(await plans(run)).toMatchObject([{ known: 10, added: 0, changed: 0, gone: 9 }])
+      }
+      expect([(await gone()).length, (await gone())[0]]).toEqual([30, 'H-011'])
+    },
+  )
+
   it('lets the rows go when the mistake was in the query, although no cursor moves', async () => {
     const touch = (day: number) => partner.pool.query('update hotel set at = $1', [`2026-01-0${day}`])
     await touch(1)

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
@@ -155,6 +156,33 @@ describe('a snapshot of the partner', () => {
     }
   })
 
+  it.each(['idle_in_transaction_session_timeout', 'transaction_timeout'])(
+    'stays open while rows are stored, for longer than %s of the server allows others',
+    async (setting) => {
+      const { rowCount } = await partner.pool.query('select from pg_settings where name = $1', [setting])
+      if (rowCount === 0) return
+      const name = pg.escapeIdentifier(new URL(partner.url).pathname.slice(1))
+      await partner.pool.query(`alter database ${name} set ${setting} = '1s'`)
+      try {
+        for await (const snapshot of withSnapshot()) {
+          await all(names(snapshot, 'properties'))
+          await vi.waitFor(async () => {
+            const { rows } = await partner.pool.query<{ over: boolean }>(
+              `select bool_and(state_change < clock_timestamp() - interval '1.5 seconds') is not false as over
+               from pg_stat_activity
+               where datname = current_database() and application_name = 'nightferry extract'`,
+            )
+            expect(rows).toEqual([{ over: true }])
+          }, patience)
+          expect((await all(names(snapshot, 'framework_answers'))).flat()).toHaveLength(500)
+        }
+      } finally {
+        await partner.pool.query(`alter database ${name} reset ${setting}`)
+      }
+    },
+    20_000,
+  )
+
   it('closes although its lines were not read to the end', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
     for await (const _ of snapshot.lines(manyLines)) break
@@ -213,6 +241,37 @@ describe('a snapshot of the partner', () => {
       await expect(reading()).rejects.toMatchObject({ code: 'partner_query_failed' })
     }
   }, 20_000)
+
+  it.each([
+    ['a conflict with the recovery of a standby', '40001', 'partner_unreachable'],
+    ['a deadlock', '40P01', 'partner_unreachable'],
+    ['a disk that is full', '53100', 'partner_unreachable'],
+    ['memory that is used up', '53200', 'partner_unreachable'],
+    ['a lock that was not to be had in time', '55P03', 'partner_unreachable'],
+    ['a transaction that was idle too long', '25P03', 'partner_unreachable'],
+    ['a transaction that was open too long', '25P04', 'partner_unreachable'],
+    ['a file that cannot be read', '58030', 'partner_unreachable'],
+    ['a page that is broken', 'XX001', 'partner_unreachable'],
+    ['more temporary files than a statement may make', '53400', 'partner_query_failed'],
+    ['a statement that would write', '25006', 'partner_query_failed'],
+    ['an error of an extension', 'XX000', 'partner_query_failed'],
+  ])('says whether the query or the server has to be looked at: %s', async (_, raised, code) => {
+    await partner.pool.query(`
+      create or replace function troubled(raised text) returns text language plpgsql
+      as $$ begin raise exception 'trouble' using errcode = raised; end $$`)
+    const query = { ...sleeping, query: `select troubled('${raised}') as name, 1 as number` }
+    for (const read of [
+      (snapshot: PartnerSnapshot) => snapshot.all(query).rows,
+      (s: PartnerSnapshot) => s.lines(query),
+    ]) {
+      for await (const snapshot of withSnapshot()) {
+        const reading = async () => {
+          for await (const _rows of read(snapshot));
+        }
+        await expect(reading()).rejects.toMatchObject({ code })
+      }
+    }
+  })
 
   it('takes a statement that a person cancelled for one that broke off', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 600_000 })

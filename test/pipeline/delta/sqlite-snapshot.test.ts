@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -191,6 +191,22 @@ describe('a query that yields two columns of one name', () => {
     database.exec(`insert into anything values ('a', '2026-01-01')`)
     expect(await checked('select *, 1 as more, 2 as more, 3 as "at:day" from anything')).toBe('overlap')
   })
+})
+
+it('a file that another is copied over while it is read says that the database broke off, and not the query', async () => {
+  const path = join(folder, 'copied-over.db')
+  using file = new DatabaseSync(path)
+  file.exec('create table anything (value, at)')
+  file.exec(`
+    insert into anything
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000) select hex(zeroblob(2000)), i from n`)
+  const snapshot = await openPartnerSnapshot({ url: pathToFileURL(path).href, statementTimeoutMs: 1_000 })
+  await truncate(path, 40_960)
+  const reading = async () => {
+    for await (const _rows of snapshot.lines(query));
+  }
+  await expect(reading()).rejects.toMatchObject({ code: 'partner_unreachable' })
+  await snapshot.close()
 })
 
 it('a snapshot cannot write to the file', async () => {

@@ -215,6 +215,9 @@ describe('an error of SQL Server', () => {
     ['a session that was killed', 596, 21, 'partner_unreachable'],
     ['a table that was altered under the snapshot', 3961, 16, 'partner_unreachable'],
     ['a disk that is full', 1105, 17, 'partner_unreachable'],
+    ['a deadlock', 1205, 13, 'partner_unreachable'],
+    ['a lock that was not to be had in time', 1222, 16, 'partner_unreachable'],
+    ['a version of a row for which there was no space', 3958, 16, 'partner_unreachable'],
     ['a connection that was lost', undefined, 0, 'partner_unreachable'],
   ])('says whether the query or the server has to be looked at: %s', (_title, number, severity, code) => {
     expect(failed(number, severity)).toBe(code)

@@ -5,6 +5,7 @@ import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judgements.ts'
 import { findKeyContradictions } from './contradicting-rows.ts'
 import { ceasedAt, doubtReverted } from './doubt-reverted.ts'
+import { lostRows, markMissing } from './missing-rows.ts'
 import { type CompleteRows, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
@@ -153,7 +154,8 @@ const judgedAlone = (basis: number, otherwise: RawBuilder<unknown>) =>
 
 /**
  * What differs from the ledger, or is there again: the table `compared`. What contradicts itself is not `pending`: it
- * is invalid, nothing of it is sent, and once it is right it is compared again.
+ * is invalid, nothing of it is sent, and once it is right it is compared again. For the guard a row that was gone is
+ * new: nobody counts it as known while it waits, and it may be gone again without asking.
  */
 async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
@@ -162,7 +164,8 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
            landed.contradicts, landed.contradicting_parts, landed.row_id as new_row_id, held.row_id,
            case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed'
                 else 'returned' end as change,
-           case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
+           case when held.row_id is null or held.guard_change = 'new' or held.gone_at is not null then 'new'
+                else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
            landed.contradicts is null and landed.hash is distinct from took.accepted_hash as pending
     from landed
@@ -188,7 +191,7 @@ async function wouldChange(trx: Transaction<Schema>, stream: string, yieldsAll: 
     with change as (
       select guard_change, count(*) as rows from compared where pending group by 1
       union all
-      select 'gone', count(*) from missing_row
+      select 'gone', count(*) from ${lostRows}
       union all
       select guard_change, count(*) from ledger row
       where ${marked(stream)} and ${waits(yieldsAll)}
@@ -307,21 +310,6 @@ async function forgetWarnings(trx: Transaction<Schema>): Promise<void> {
       and row_finding.kind in ('coordinates_zero', 'field_type_unseen')`.execute(trx)
 }
 
-async function markMissing(trx: Transaction<Schema>, runId: number, held: boolean): Promise<number> {
-  const { rows } = await sql<{ gone: number }>`
-    with marked as (
-      update source_row
-      set gone_at = case when ${held} then gone_at else clock_timestamp() end,
-          guard_run = case when ${held} then ${runId}::bigint end,
-          guard_change = case when ${held} then 'gone' end
-      from missing_row
-      where missing_row.row_id = source_row.row_id
-      returning gone_at
-    )
-    select count(gone_at) as gone from marked`.execute(trx)
-  return rows[0]?.gone ?? 0
-}
-
 async function count(trx: Transaction<Schema>): Promise<Pick<LandedCounts, 'folded' | 'unchanged' | 'changed'>> {
   const { rows } = await sql<{ staged: number; landed: number; changed: number }>`
     select (select count(*) from staged) as staged,
@@ -342,7 +330,7 @@ export async function examplesOfChange(trx: Transaction<Schema>, limit: number):
      limit ${limit})
     union all
     (select partner_id, row_key, 'gone', content, null
-     from missing_row join source_row using (row_id)
+     from ${lostRows}
      order by row_key
      limit ${limit})
     limit ${limit}`.execute(trx)
