@@ -268,6 +268,11 @@ export interface ListSubmissionsData {
 export interface ListWavesData {
   waves: Record<string, unknown>[];
   parked: Record<string, unknown>[] | null;
+  /** Later runs that took over requests which this one sent. */
+  taken_over: {
+    run_id: number;
+    submissions: number;
+  }[];
   /** There are more requests than `limit`. */
   more: boolean;
 }
