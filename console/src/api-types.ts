@@ -268,6 +268,11 @@ export interface ListSubmissionsData {
 export interface ListWavesData {
   waves: Record<string, unknown>[];
   parked: Record<string, unknown>[] | null;
+  /** Later runs that took over requests which this one sent. */
+  taken_over: {
+    run_id: number;
+    submissions: number;
+  }[];
   /** There are more requests than `limit`. */
   more: boolean;
 }
@@ -748,6 +753,10 @@ export interface ResendRowsPayload {
   /** Only rows that the last comparison found so. */
   difference?: "absent" | "different" | "any";
   /**
+   * With `difference`: also rows that the service changed after they were accepted.
+   */
+  alsoLater?: boolean;
+  /**
    * Everything, where no filter is given.
    */
   all?: boolean;
@@ -772,6 +781,10 @@ export interface ResendRowsData {
   rows: Record<string, unknown>[];
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[];
+  /**
+   * Rows with that difference that stay as they are, unless `alsoLater` is true.
+   */
+  later: number;
 }
 
 export interface RereadStreamPayload {

@@ -44,6 +44,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
         'any',
       ] satisfies ResendOptions['difference'][]),
     )
+    .option('--also-later', 'with --difference: also rows that the service changed after they were accepted')
     .option('--all', 'every accepted row')
     .option('--beyond-guard', 'also if it is more than the guard lets through')
     .option('--dry-run', 'say which and how many, and change nothing')
@@ -74,7 +75,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--reason <code>', 'only what stands for this reason, also if it is not withheld', someText)
     .option('--partner-id <id>', 'only what belongs to one hotel', someText)
     .option('--run <id>', 'only what this run did not renew', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--all', 'everything that is withheld')
+    .option('--all', 'everything that is withheld, unless it was restored')
     .option('--dry-run', 'say what and how much, and remove nothing')
     .action(async (options: AcceptRemovalsOptions) =>
       done(await (await import('./verbs/settle-removals.ts')).acceptRemovals(cli, options)),

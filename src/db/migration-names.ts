@@ -42,5 +42,6 @@ export const migrationNames = [
   '0043-whole-destinations',
   '0044-spelled-properties',
   '0045-perhaps-taken',
+  '0046-accepted-by',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

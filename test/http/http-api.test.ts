@@ -146,6 +146,14 @@ describe('a stream that there is not', () => {
   })
 })
 
+it('a resend says how many rows the service changed later, and takes them only with their difference', async () => {
+  const asked = (body: object) => posted({ ...body, dryRun: true })
+  const found = await api.json('/v1/rows/resend', asked({ difference: 'different' }))
+  expect(found).toMatchObject({ total: 0, later: 0 })
+  const refused = await api.json('/v1/rows/resend', asked({ alsoLater: true }), 400)
+  expect(refused).toMatchObject({ code: 'request_malformed', detail: expect.stringContaining('difference') })
+})
+
 it('the searches say how each went last, with what its pages held', async () => {
   const { searches } = await api.json<{ searches: object[] }>('/v1/searches')
   expect(searches).toMatchObject([

@@ -158,9 +158,20 @@ test('a different value is sent again only where push.repair says so, and never 
   expect(await count()).toEqual({ old: 1, late: 1 })
   expect((await pool.query('select from row_difference where kind = $1', ['different'])).rowCount).toBe(2)
   const send = { push: { repair: { framework_answers: 'send' } } }
+  const held = await here.night({ ...send, guard: { minRows: 1, maxChangedShare: 0 } })
+  const verb = 'nightferry resend --stream framework_answers --difference different --beyond-guard'
+  expect(held.remarks.join('\n')).toMatch(new RegExp(`1 rows of framework_answers are different .+: ${verb} sends`))
+  const asked = await here.call(...verb.split(' ').slice(1), '--dry-run')
+  expect(asked.stdout).toMatch(/^1 row would be sent again .+\n1 more row has that difference, .+ --also-later\.\n/)
   await here.night(send)
   await here.night(send)
   expect(await count()).toEqual({ old: 0, late: 1 })
+  expect(await here.call(...verb.split(' ').slice(1))).toMatchObject({ code: 0 })
+  await here.night()
+  expect(await count()).toEqual({ old: 0, late: 1 })
+  expect(await here.call(...verb.split(' ').slice(1), '--also-later')).toMatchObject({ code: 0 })
+  await here.night()
+  expect(await count()).toEqual({ old: 0, late: 0 })
 }, 400_000)
 
 test('absent rows beyond the guard are named and not sent again by themselves; a verb sends them', async () => {

@@ -129,7 +129,7 @@ test("after Nightferry's own database was restored, runs bring the service to wh
     /^Nightferry's database is another copy than the one of run 1: a backup was restored/,
   )
   expect(unequal(found)).toBeGreaterThan(0)
-  expect(await here.call('resend', '--difference', 'any')).toMatchObject({ code: 0 })
+  expect(await here.call('resend', '--difference', 'any', '--also-later')).toMatchObject({ code: 0 })
   const repaired = await here.night()
   expect(repaired.remarks.join('\n')).not.toContain('another copy')
   expect(unequal(repaired)).toBe(0)

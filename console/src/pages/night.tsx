@@ -219,6 +219,7 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
             waves={waves.data.waves as Wave[]}
             requests={report.submissions ?? []}
             more={waves.data.more}
+            takenOver={waves.data.taken_over}
             isBeside={isBeside}
           />
         )}
@@ -296,14 +297,22 @@ function Waves({
   waves,
   requests,
   more,
+  takenOver,
   isBeside,
 }: {
   waves: Wave[]
   requests: Request[]
   more: boolean
+  takenOver: ListWavesData['taken_over']
   isBeside: boolean
 }) {
-  if (waves.length === 0) return <p class="quiet">The run sent no rows.</p>
+  const elsewhere = takenOver.map(({ run_id, submissions }) => (
+    <p key={run_id} class="quiet">
+      {counted(submissions, 'request')} of the run went on with{' '}
+      <a href={addressOf('night', { run: run_id })}>run {run_id}</a>.
+    </p>
+  ))
+  if (waves.length === 0) return elsewhere.length > 0 ? elsewhere : <p class="quiet">The run sent no rows.</p>
   const all = waves.flatMap(({ wave, submissions }) => submissions.map((one) => ({ wave, ...one })))
   const reported = new Map(requests.map((one) => [one.submission_id, one]))
   // A run that failed has no report: nobody counted.
@@ -320,6 +329,7 @@ function Waves({
         </p>
       )}
       {more && <p class="quiet">The run has more requests than the {grouped(all.length)} that the table shows.</p>}
+      {elsewhere}
       <Table
         name={`Requests from ${all[0]?.submission_id} on`}
         empty=""

@@ -4,6 +4,8 @@ import { type SubmissionReport, submissionReports } from '../../db/runs/report-r
 import {
   type ParkedBehind,
   parkedBehind,
+  type TakenOver,
+  takenOver,
   type Wave,
   type WaveSubmission,
   waveSubmissions,
@@ -75,16 +77,16 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
       throw new UsageError(`There is no run ${options.run}; nightferry runs lists them`)
     }
     const found = runId === undefined ? [] : await submissionReports(db, runId)
+    const elsewhere = runId === undefined ? [] : takenOverLines(runId, await takenOver(db, runId))
     if (options.json) {
       printJson(cli.stdout, found)
+      for (const line of elsewhere) printLine(cli.stderr, line)
       return exitCodes.well
     }
     printLine(
       cli.stdout,
       found.length === 0
-        ? runId === undefined
-          ? 'There was no run yet.'
-          : `Run ${runId} sent nothing.`
+        ? nothingSent(runId, elsewhere)
         : table(
             [
               'no',
@@ -118,8 +120,22 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
             ]),
           ),
     )
+    if (found.length > 0) for (const line of elsewhere) printLine(cli.stdout, line)
     return exitCodes.well
   })
+}
+
+/** What a run sent and another saw the end of, in words. Pure. */
+function takenOverLines(runId: number, by: readonly TakenOver[]): string[] {
+  return by.map(
+    ({ run_id, submissions: many }) =>
+      `${counted(many, 'request')} of run ${runId} went on with run ${run_id}: nightferry submissions --run ${run_id} lists ${many === 1 ? 'it' : 'them'}.`,
+  )
+}
+
+function nothingSent(runId: number | undefined, elsewhere: readonly string[]): string {
+  if (runId === undefined) return 'There was no run yet.'
+  return elsewhere.length === 0 ? `Run ${runId} sent nothing.` : elsewhere.join('\n')
 }
 
 /** Submissions by name behind one, at most; the JSON has all of them. */
@@ -135,13 +151,14 @@ export async function waves(cli: Cli, run: number | undefined, options: CommonOp
     const runId = run ?? newest
     const found = runId === undefined ? [] : wavesOf(await waveSubmissions(db, runId))
     const parked = runId === newest ? await parkedBehind(db, requirementsOf(config)) : null
+    const others = runId === undefined ? [] : await takenOver(db, runId)
     if (options.json) {
-      printJson(cli.stdout, { run_id: runId ?? null, waves: found, parked })
+      printJson(cli.stdout, { run_id: runId ?? null, waves: found, parked, taken_over: others })
       return exitCodes.well
     }
+    const elsewhere = takenOverLines(runId ?? 0, others)
     const blocks = [
-      ...(found.length === 0 ? [runId === undefined ? 'There was no run yet.' : `Run ${runId} sent nothing.`] : []),
-      ...found.map(waveBlock),
+      ...(found.length === 0 ? [nothingSent(runId, elsewhere)] : [...found.map(waveBlock), ...elsewhere]),
       ...(parked === null || parked.length === 0 ? [] : [parkedBlock(parked)]),
     ]
     printLine(cli.stdout, blocks.join('\n\n'))

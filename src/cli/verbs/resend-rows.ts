@@ -155,6 +155,7 @@ export type ResendOptions = CommonOptions & {
   submission?: number
   since?: Date
   difference?: 'absent' | 'different' | 'any'
+  alsoLater?: boolean
   all?: boolean
   dryRun?: boolean
   beyondGuard?: boolean
@@ -170,12 +171,15 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
   if (Object.keys(filter).length === 0 && !options.all) {
     throw new UsageError('Say which rows: --partner-id, --stream, --submission, --since, --difference, or --all')
   }
+  if (options.alsoLater && options.difference === undefined) {
+    throw new UsageError('--also-later goes with --difference: say which')
+  }
   if (options.stream !== undefined) requireStream(cli, options, options.stream)
   return await withDatabase(
     cli,
     options,
     async ({ db }, { guard }) => {
-      const { streams, rows, total } = await resendAccepted(db, {
+      const { streams, rows, total, later } = await resendAccepted(db, {
         filter,
         guard,
         beyondGuard: options.beyondGuard === true,
@@ -189,42 +193,60 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       })
       if (total === 0) await requireHotel(db, options.partnerId)
       if (options.json) {
-        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows })
+        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows, later })
         return exitCodes.well
       }
+      const remarks = later === 0 ? [] : [laterWords(later)]
       if (total === 0) {
         printLine(
           cli.stdout,
           'No accepted row is like that, or all of them are marked already. nightferry trace shows a hotel.',
         )
+        for (const line of remarks) printLine(cli.stdout, line)
         return exitCodes.well
       }
       const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
-      printMarked(cli, options, { total, streams, remarks: [], shown })
+      printMarked(cli, options, { total, streams, remarks, shown })
       return exitCodes.well
     },
     'write',
   )
 }
 
-function acceptedFilterOf({ partnerId, stream, submission, since, difference }: ResendOptions): ResendFilter {
+/** What the service changed after it was accepted stays as it is there, unless a person says otherwise. */
+function laterWords(rows: number): string {
+  return rows === 1
+    ? '1 more row has that difference, but the service changed it after it was accepted: it stays as it is there, unless you add --also-later.'
+    : `${rows} more rows have that difference, but the service changed them after they were accepted: they stay as they are there, unless you add --also-later.`
+}
+
+function acceptedFilterOf({
+  partnerId,
+  stream,
+  submission,
+  since,
+  difference,
+  alsoLater,
+}: ResendOptions): ResendFilter {
   return {
     ...(partnerId !== undefined && { partnerId }),
     ...(stream !== undefined && { stream }),
     ...(submission !== undefined && { submissionId: submission }),
     ...(since !== undefined && { since }),
     ...(difference !== undefined && { difference }),
+    ...(alsoLater && { alsoLater }),
   }
 }
 
 function askedOf(options: ResendOptions): Record<string, string> {
-  const { partnerId, stream, submission, since, difference, all, beyondGuard } = options
+  const { partnerId, stream, submission, since, difference, alsoLater, all, beyondGuard } = options
   const asked = {
     partnerId,
     stream,
     submission: submission?.toString(),
     since: since?.toISOString(),
     difference,
+    alsoLater: alsoLater ? 'true' : undefined,
     all: all ? 'true' : undefined,
     beyondGuard: beyondGuard ? 'true' : undefined,
   }

@@ -18,8 +18,8 @@ export type AcceptRemovalsOptions = CommonOptions & {
 }
 
 /**
- * `nightferry accept-removals`: removes what searches have shown as absent and is withheld, or, with `--reason`,
- * what stands for that reason. It can be brought back with `nightferry restore`.
+ * `nightferry accept-removals`: removes what searches have shown as absent and is withheld, unless a person has brought
+ * it back; or, with `--reason`, what stands for that reason. It can be brought back with `nightferry restore`.
  */
 export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): Promise<ExitCode> {
   const { reason, partnerId, run: runId } = options

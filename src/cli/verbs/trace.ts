@@ -169,7 +169,9 @@ function stateWords(group: RowGroup): string {
         group.guard_change === 'gone'
           ? `; missing in your database, which the guard holds: nightferry approve ${group.held_run} marks it gone`
           : ''
-      return `accepted ${since}${by}, ${outcome === 'confirmed' ? 'confirmed by a result file' : 'inferred: no error names it'}${missing}`
+      const certainty = { confirmed: ', confirmed by a result file', inferred: ', inferred: no error names it' }
+      const how = outcome === 'confirmed' || outcome === 'inferred' ? certainty[outcome] : ''
+      return `accepted ${since}${by}${how}${missing}`
     }
     case 'in_flight':
       return `on the way in submission ${submission_id}`

@@ -75,8 +75,9 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
             -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
             and (
               select submission.run_id = ${runId}
-                and (submission.attempted_at is not null or coalesce(tried.outcome,
-                  submission.rest_outcome) is not null)
+                -- What was given up without an outcome was never taken up, however often that was attempted.
+                and (submission.attempted_at is not null and submission.state <> 'abandoned'
+                  or coalesce(tried.outcome, submission.rest_outcome) is not null)
                 -- What was too large for the service is tried again in smaller requests.
                 and not (submission.too_large and (submission.too_large_row is not null
                   or submission.row_count > ${maxRows}))

@@ -109,6 +109,12 @@ export function newestAmongPending(state: 'rejected' | 'unknown', narrowed: RawB
     cross join lateral (select ledger.* from ledger where ledger.row_id = newest.row_id offset 0) row`
 }
 
+/**
+ * Whether a row is still unmarked as it is updated. What waited for another statement that marks sees in the view
+ * `ledger` how the row was before that one.
+ */
+export const isUnmarked = sql<boolean>`acceptance.retry_action is null`
+
 /** Which rows a person asks about; what is left out does not matter. */
 export type RowFilter = {
   stream?: string

@@ -1,9 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { RepairHeldTable } from '../tables/difference-tables.ts'
-import { isAmongPending, isSince, passes, type Requires, type RowFilter } from './row-state.ts'
+import { foundOtherwise } from './found-otherwise.ts'
+import { isAmongPending, isUnmarked, passes, type Requires, type RowFilter } from './row-state.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
@@ -53,12 +52,6 @@ export async function retryableRows(
   return rows
 }
 
-/**
- * Whether a row is still unmarked as it is updated. What waited for another statement that marks sees in the view
- * `ledger` how the row was before that one.
- */
-const isUnmarked = sql<boolean>`acceptance.retry_action is null`
-
 /** Marks rows that were rejected, to be sent again by the next run. @returns how many of each stream. */
 export async function markForRetry(
   trx: Transaction<Schema>,
@@ -102,16 +95,17 @@ export type ResendFilter = {
   submissionId?: number
   /** Accepted from this moment on. */
   since?: Date
-  /** Shown otherwise than they were sent, as the last comparison found them. */
+  /** Shown otherwise than they were sent, as the last comparison found them: `foundOtherwise`. */
   difference?: 'absent' | 'different' | 'any'
+  /** Of those, also what the service changed after it was accepted. */
+  alsoLater?: boolean
 }
 
 type ResendCounts = { stream: string; rows: number; known: number }
 
 /** Accepted as they stand, there at the partner, in no request, not held by the guard and not asked about already. */
 function resendable(filter: ResendFilter): RawBuilder<boolean> {
-  const { stream, partnerId, partnerIds, submissionId, since, difference } = filter
-  const differs = difference === 'any' ? sql`` : sql`and d.kind = ${difference ?? null}`
+  const { stream, partnerId, partnerIds, submissionId, since, difference, alsoLater = false } = filter
   const conditions = [
     sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
       and row.retry_action is null`,
@@ -125,8 +119,9 @@ function resendable(filter: ResendFilter): RawBuilder<boolean> {
     ...(difference === undefined
       ? []
       : [
-          sql`(row.row_id in (select d.row_id from row_difference d where true ${differs})
-            or row.row_id in (select d.row_id from input_difference d where d.kind <> 'foreign' ${differs}))`,
+          sql`row.row_id in (
+            select found.row_id from (${foundOtherwise}) found
+            where ${difference} in (found.kind, 'any') and (${alsoLater} or not found.later))`,
         ]),
   ]
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`
@@ -246,96 +241,4 @@ function requiredBy(requires: Requires): { required: string; stream: string }[] 
     }
     return [...found].map((required) => ({ required, stream }))
   })
-}
-
-/** What of a stream could be sent again over what was found of it, and how many rows of it are known. */
-export type Repairable = { stream: string; kind: 'absent' | 'different'; rows: number; known: number }
-
-/**
- * By how much the service's clock is ahead of ours at least: the later a change of the service's may have been, the
- * less is written over.
- */
-const serviceAhead = sql`coalesce((
-  select used_key.skew_low_ms from ${keyInUse} used_key), 0) * interval '1 millisecond'`
-
-/**
- * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still
- * absent after it was sent again is for a person, and what was accepted since the comparison is for the next one, as is
- * what the newest comparison did not judge, or all of it where that was withheld: something else may stand there since
- * it was found. Of a different one the
- * service's own change, which bears the time of the service's clock, must not be younger than ours, of which nothing is
- * known while the time of ours lies ahead.
- */
-const repairable = sql`
-  select d.row_id, d.kind, row.stream
-  from (
-    select row_id, row_difference.kind, changed_there_at, last.compared_at, last.submission_id as search
-    from row_difference
-    left join (
-      select distinct on (kind) kind, compared_at, submission_id, withheld from row_comparison
-      order by kind, run_id desc
-    ) last on last.kind = comparison
-    where resent_by_run is null and not unjudged and last.withheld is null
-    union
-    -- Of a calculator, the row goes out whole: it writes over every input, also what differs or was not judged.
-    select row_id, max(kind), null::timestamptz, max(last.compared_at), max(last.submission_id)
-    from input_difference
-    left join (
-      select compared_at, submission_id, withheld from input_comparison order by run_id desc limit 1
-    ) last on true
-    where kind <> 'foreign' and last.withheld is null
-    group by row_id having bool_or(resent_by_run is null) and not bool_or(unjudged)
-  ) d
-  join ledger row using (row_id)
-  where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
-    and row.retry_action is null
-    and not ${isSince(sql`row.accepted_at`, sql`row.outcome_submission`, sql`d.compared_at`, sql`d.search`)}
-    and (d.kind = 'absent' or d.changed_there_at is null
-      or d.changed_there_at - ${serviceAhead} <= row.accepted_at and row.accepted_at <= clock_timestamp())`
-
-export async function countRepairable(trx: Transaction<Schema>): Promise<Repairable[]> {
-  const { rows } = await sql<Repairable>`
-    select found.stream, found.kind, found.rows,
-           (select count(*) from source_row where source_row.stream = found.stream and gone_at is null) as known
-    from (select stream, kind, count(*) as rows from (${repairable}) found_row group by stream, kind) found
-    order by found.stream, found.kind`.execute(trx)
-  return rows
-}
-
-/** Marks what was found of one stream and kind, to be sent again by the next run. @returns how many rows. */
-export async function markForRepair(
-  trx: Transaction<Schema>,
-  actionId: number,
-  runId: number,
-  { stream, kind }: Pick<Repairable, 'stream' | 'kind'>,
-): Promise<number> {
-  const { rows } = await sql<{ rows: number }>`
-    with marked as (
-      update acceptance set retry_action = ${actionId}
-      from (${repairable}) found
-      where found.row_id = acceptance.row_id and found.stream = ${stream} and found.kind = ${kind} and ${isUnmarked}
-      returning acceptance.row_id
-    ),
-    told as (
-      update row_difference set resent_by_run = ${runId} from marked where marked.row_id = row_difference.row_id
-    ),
-    told_inputs as (
-      update input_difference set resent_by_run = ${runId} from marked where marked.row_id = input_difference.row_id
-    )
-    select count(*) as rows from marked`.execute(trx)
-  return rows[0]?.rows ?? 0
-}
-
-/** Notes what is more than the guard lets through. */
-export async function noteUnsentRepair(trx: Transaction<Schema>, held: RepairHeldTable): Promise<void> {
-  await trx
-    .insertInto('repair_held')
-    .values(held)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-}
-
-/** What a run found and did not have sent again by itself. */
-export async function unsentRepairs(db: Database, runId: number): Promise<RepairHeldTable[]> {
-  return await db.selectFrom('repair_held').selectAll().where('run_id', '=', runId).orderBy('stream').execute()
 }

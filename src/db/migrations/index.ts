@@ -39,6 +39,7 @@ import * as jobSchedules from './0042-job-schedules.ts'
 import * as wholeDestinations from './0043-whole-destinations.ts'
 import * as spelledProperties from './0044-spelled-properties.ts'
 import * as perhapsTaken from './0045-perhaps-taken.ts'
+import * as acceptedBy from './0046-accepted-by.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -84,4 +85,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0043-whole-destinations': wholeDestinations,
   '0044-spelled-properties': spelledProperties,
   '0045-perhaps-taken': perhapsTaken,
+  '0046-accepted-by': acceptedBy,
 }

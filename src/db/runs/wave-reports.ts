@@ -3,6 +3,7 @@ import type { Database } from '../database.ts'
 import { type RequirementState, waitsFor } from '../ledger/parked-reason.ts'
 import { type Requires, rowState } from '../ledger/row-state.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
+import { besideOthers } from './run-life.ts'
 
 export type WaveSubmission = {
   submission_id: number
@@ -40,6 +41,31 @@ export async function waveSubmissions(
     ) released on true
     where run_id = ${runId} and row_count > 0
     order by submission_id limit ${limit}`.execute(db)
+  return rows
+}
+
+/** A later run, and how many requests it took over. */
+export type TakenOver = { run_id: number; submissions: number }
+
+/** Requests of one run are with one other at a time, but for the few that do not end for nights. */
+const mostRuns = 20
+
+/**
+ * The runs with which requests stand that a run sent and did not see the end of (`adoptUnfinished`). They were planned
+ * after the run began and before the one after it did: only one at a time sends.
+ */
+export async function takenOver(db: Database, runId: number): Promise<TakenOver[]> {
+  const { rows } = await sql<TakenOver>`
+    select later.run_id, count(*) as submissions
+    from (
+      select run_id, started_at, (
+        select min(started_at) from run next
+        where next.run_id > sender.run_id and next.job <> ${besideOthers} and next.state <> 'skipped') as until
+      from run sender where run_id = ${runId} offset 0
+    ) sender
+    join submission later
+      on later.run_id > sender.run_id and later.planned_at >= sender.started_at and later.planned_at < sender.until
+    group by later.run_id order by later.run_id limit ${mostRuns}`.execute(db)
   return rows
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
+import { acceptedBy } from '../ledger/accepted-by.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from '../ledger/parked-reason.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/resend-policy.ts'
 import { type Requires, type RowState, rowState } from '../ledger/row-state.ts'
@@ -15,11 +16,11 @@ export type TracedRow = {
   row_key: string
   content: Record<string, unknown>
   state: RowState
-  /** How certain the last outcome is; null before the first. */
+  /** How certain the last outcome is; of an accepted row, that of its acceptance. Null where none is known. */
   outcome: OutcomeName | null
   code: string | null
   reason: string | null
-  /** The submission that holds the row, or else the one that its outcome is from. */
+  /** Of an accepted row, what it was accepted by; else the submission that holds it, or that its outcome is from. */
   submission_id: number | null
   first_seen_at: Date
   changed_at: Date
@@ -53,13 +54,15 @@ export async function traceRows(
   limit: number | null = null,
 ): Promise<TracedRow[]> {
   const { rows } = await sql<FoundRow>`
-    select stated.stream, stated.row_key, stated.content, stated.state, stated.outcome,
-           case when state in ('rejected', 'unknown') or (state <> 'accepted' and outcome is null) then outcome_code
-             end as code,
+    select stated.stream, stated.row_key, stated.content, stated.state,
+           case when state = 'accepted' then taken.outcome else stated.outcome end as outcome,
+           case when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
+             then outcome_code end as code,
            case when state = 'invalid' then invalid_reason
-                when state in ('rejected', 'unknown') or (state <> 'accepted' and outcome is null) then outcome_reason
-                  end as reason,
-           coalesce(held_by, outcome_submission) as submission_id,
+                when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
+                  then outcome_reason end as reason,
+           case when state = 'accepted' then taken.submission_id
+                else coalesce(held_by, outcome_submission) end as submission_id,
            first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
            coalesce(guard_run, case when state = 'held' then ${heldRun} end) as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
@@ -73,6 +76,7 @@ export async function traceRows(
       where row.partner_id = ${partnerId}
     ) stated
     left join action on action.action_id = stated.retry_action
+    left join lateral ${acceptedBy(sql`stated`)} taken on state = 'accepted'
     cross join lateral (
       select coalesce(jsonb_agg(jsonb_build_object(
                'until', row_change.changed_at, 'content', content_before,

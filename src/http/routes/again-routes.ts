@@ -49,6 +49,10 @@ export const againRoutes: readonly Route[] = [
         .enum(['absent', 'different', 'any'])
         .optional()
         .describe('Only rows that the last comparison found so.'),
+      alsoLater: z
+        .boolean()
+        .default(false)
+        .describe('With `difference`: also rows that the service changed after they were accepted.'),
       all,
       beyondGuard: z.boolean().default(false).describe('Also if it is more than the guard lets through.'),
       dryRun,
@@ -59,16 +63,23 @@ export const againRoutes: readonly Route[] = [
         streams: z.array(z.object({ stream: z.string(), rows: z.number().int(), known: z.number().int() })),
         rows: z.array(document).describe('Some of them.'),
         beyond_guard: z.array(z.string()).describe('Streams of which this is more than the guard lets through.'),
+        later: z
+          .number()
+          .int()
+          .describe('Rows with that difference that stay as they are, unless `alsoLater` is true.'),
       }),
     },
     handle: async ({ deps }, { body, actor }) => {
-      const { stream, partnerId, submission, since, difference, beyondGuard } = body
+      const { stream, partnerId, submission, since, difference, alsoLater, beyondGuard } = body
+      if (alsoLater && difference === undefined) {
+        throw new Problem(400, 'request_malformed', 'alsoLater goes with difference: say which.')
+      }
       const filter: ResendFilter = {
         ...(stream !== undefined && { stream: knownStream(deps.config, stream) }),
         ...(partnerId !== undefined && { partnerId }),
         ...(submission !== undefined && { submissionId: submission }),
         ...(since !== undefined && { since: new Date(since) }),
-        ...(difference !== undefined && { difference }),
+        ...(difference !== undefined && { difference, alsoLater }),
       }
       refuseAll(filter, body.all, body.dryRun)
       const told = { ...body, dryRun: undefined }

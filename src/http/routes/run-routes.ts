@@ -6,7 +6,7 @@ import { runWarnings } from '../../db/nights/night-facts.ts'
 import { newestOnLedger, newestRuns } from '../../db/runs/newest-runs.ts'
 import { submissionReports } from '../../db/runs/report-rows.ts'
 import { runProgress } from '../../db/runs/run-progress.ts'
-import { parkedBehind, waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
+import { parkedBehind, takenOver, waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
 import { Problem } from '../problem.ts'
@@ -157,6 +157,9 @@ export const runRoutes: readonly Route[] = [
       200: z.object({
         waves: z.array(document),
         parked: z.array(document).nullable(),
+        taken_over: z
+          .array(z.object({ run_id: z.number().int(), submissions: z.number().int() }))
+          .describe('Later runs that took over requests which this one sent.'),
         more: z.boolean().describe('There are more requests than `limit`.'),
       }),
     },
@@ -168,6 +171,7 @@ export const runRoutes: readonly Route[] = [
       return {
         waves: wavesOf(submissions.slice(0, query.limit)),
         parked,
+        taken_over: await takenOver(db, run),
         more: submissions.length > query.limit,
       }
     },

@@ -81,6 +81,8 @@ type Resent = {
   rows: Awaited<ReturnType<typeof resendableRows>>
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[]
+  /** Rows that are so too and are left alone, because the service changed them after they were accepted. */
+  later: number
 }
 
 /**
@@ -95,7 +97,8 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
   const tooMuch = streams.filter(
     (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
   )
-  const resent = { total, streams, rows, beyond_guard: tooMuch.map(({ stream }) => stream) }
+  const beyond_guard = tooMuch.map(({ stream }) => stream)
+  const resent = { total, streams, rows, beyond_guard, later: await countLater(db, filter, total) }
   const { actor } = how
   if (actor === null || total === 0) return resent
   if (tooMuch.length > 0 && !how.beyondGuard) {
@@ -113,6 +116,11 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
     .execute((trx) => recordMarked(trx, action, (actionId) => markForResend(trx, actionId, filter)))
   const told = marked.map((one) => ({ known: 0, ...streams.find(({ stream }) => stream === one.stream), ...one }))
   return { ...resent, total: rowsOf(marked), streams: told }
+}
+
+async function countLater(db: Database, filter: ResendFilter, total: number): Promise<number> {
+  if (filter.difference === undefined || filter.alsoLater) return 0
+  return rowsOf(await countResendable(db, { ...filter, alsoLater: true })) - total
 }
 
 /** What a person wants read again, or would. */

@@ -21,21 +21,22 @@ type Abandoned = {
   was: SubmissionState
   correlation_id: string | null
   rows: number
-  /** False: nothing of it had left yet, so its rows have no outcome and are ready at once. */
+  /** False: the service took nothing of it up, so its rows are as they were and ready at once. */
   sent: boolean
 }
 
 /**
  * Gives a submission up that waits for something which will not come. What became of its rows is unknown: they are
- * pending, and the next run sends them again; the run that waited goes on. Should the service work on the task after
- * all, its end is not read any more, so anyone who knows that it is stuck cancels it first.
+ * pending, and the next run sends them again; the run that waited goes on. Where no attempt can have arrived, they are
+ * as they were. Should the service work on the task after all, its end is not read any more, so anyone who knows that
+ * it is stuck cancels it first.
  *
  * @throws {ActionRefused} `submission_state` when it has ended already.
  */
 export async function abandonSubmission(deps: Deps, submissionId: number, actor: Actor): Promise<Abandoned> {
   return await lockSubmission(deps, submissionId, async (submission) => {
     const { kind, state: was, correlation_id, row_count } = submission
-    const sent = submission.payload_bytes !== null
+    const sent = was !== 'planned' || submission.uncertain_since !== null
     const reason = storableText(`given up by ${actor.user} while it was ${was}`)
     if (!unfinishedStates.includes(was)) {
       throw new ActionRefused('submission_state', `Submission ${submissionId} is ${was}: nothing waits for it any more`)
@@ -258,7 +259,7 @@ async function answerTo(ask: () => Promise<void>, record: (result: string) => Pr
 function taskOf({ submission_id, state, correlation_id }: Submission): string {
   if (state === 'accepted' && correlation_id !== null) return correlation_id
   const why = {
-    planned: 'has not been sent, so there is no task to cancel. nightferry abandon gives it up',
+    planned: 'waits to be sent, so there is no task to cancel. nightferry abandon gives it up',
     sending: 'is being sent; its task is not known yet',
     uncertain:
       'has no task that is known to be its own. nightferry adopt says which it is, nightferry abandon gives it up',

@@ -10,7 +10,7 @@ import {
   stageUnjudged,
   storeFindings,
 } from '../../db/differences/difference-records.ts'
-import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
+import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/found-otherwise.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
@@ -196,7 +196,7 @@ export async function repairDifferences(deps: Deps, run: Run): Promise<void> {
     const found = (await countRepairable(trx)).filter((one) => isWanted(config, one))
     for (const one of found) {
       if (isTooMuch(config, one, found)) {
-        await noteUnsentRepair(trx, { run_id: run.run_id, stream: one.stream, kind: one.kind, rows: one.rows })
+        await noteUnsentRepair(trx, { run_id: run.run_id, stream: one.stream, kind: one.kind, rows: one.found })
         continue
       }
       const actionId = await recordAction(trx, {

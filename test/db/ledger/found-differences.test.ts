@@ -3,9 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { headlines, rowGroups } from '../../../src/cli/show/row-groups.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/difference-records.ts'
-import { countRepairable, markForRepair, markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
+import { countRepairable, markForRepair } from '../../../src/db/ledger/found-otherwise.ts'
+import { countResendable, markForResend, type ResendFilter, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { storeSkew } from '../../../src/db/service-key/service-key.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
+import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -22,6 +24,7 @@ beforeEach(async () => {
     'input_difference',
     'input_comparison',
     'service_key',
+    'action',
   ])
   run = await ledger.startRun()
   await ledger.landChecked('framework_answers', [{ partner_id: 'H-1', content: { value: '1' } }], true)
@@ -142,5 +145,88 @@ describe('a value that was changed at the service', () => {
     expect(await repairable()).toEqual([])
     await storeSkew(ledger.db, 'key', { lowMs: 599_500, highMs: 600_500 })
     expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
+  })
+})
+
+describe('a resend of what a comparison found otherwise', () => {
+  const later = new Date(Date.now() + 3_600_000)
+  const counted = async (filter: ResendFilter) =>
+    (await countResendable(ledger.db, filter)).map(({ stream, rows }) => `${stream} ${rows}`)
+  const both = ['calculator_inputs 1', 'framework_answers 1']
+
+  it('a resend of what a comparison found otherwise takes what the run names in its report', async () => {
+    await find()
+    expect((await ledger.inTransaction(countRepairable)).map(({ stream, rows }) => `${stream} ${rows}`)).toEqual(both)
+    expect(await counted({ difference: 'different' })).toEqual(both)
+    expect(await counted({ difference: 'any' })).toEqual(both)
+    expect(await counted({ difference: 'absent' })).toEqual([])
+  })
+
+  it.each([
+    [
+      'no comparison judged since',
+      'update row_difference set unjudged = true; update input_difference set unjudged = true',
+    ],
+    [
+      'the newest comparison withheld',
+      `update row_comparison set withheld = 'x'; update input_comparison set withheld = 'x'`,
+    ],
+    ['was accepted since', 'update acceptance set accepted_at = clock_timestamp()'],
+  ])('a resend of what a comparison found otherwise leaves out what %s', async (_, since) => {
+    await find()
+    await ledger.pool.query(since)
+    expect(await counted({ difference: 'any' })).toEqual([])
+    expect(await counted({ difference: 'any', alsoLater: true })).toEqual([])
+    expect(await counted({ stream: 'framework_answers' })).toEqual(['framework_answers 1'])
+  })
+
+  it('a resend of what a comparison found otherwise does not take a calculator for absent that also holds what differs', async () => {
+    await find()
+    await sql`
+      insert into input_difference (kind, company_id, period_year, period_month, variable_id, row_id, sent, cause, found_by_run, found_at)
+      values ('absent', ${company}, 2025, 1, 'g', ${rowOf('calculator_inputs')}, '1', 'value_not_returned', ${run}, now())`.execute(
+      ledger.db,
+    )
+    expect(await counted({ difference: 'absent' })).toEqual([])
+    expect(await counted({ difference: 'different' })).toEqual(both)
+  })
+
+  it('a resend of what a comparison found otherwise includes what was sent again over it by itself, and so does the report', async () => {
+    await find()
+    const one = { stream: 'framework_answers', kind: 'different' } as const
+    await ledger.inTransaction((trx) => markForRepair(trx, 1, run, one))
+    await sql`update acceptance set retry_action = null`.execute(ledger.db)
+    await ledger.landChecked('framework_answers', [{ partner_id: 'H-2', content: { value: '1' } }], true)
+    await sql`update acceptance set accepted_at = '2020-01-01'`.execute(ledger.db)
+    await sql`
+      insert into row_difference (row_id, comparison, kind, company_id, sent, stored, found_by_run)
+      select row_id, 'answers', 'different', ${company}, '1', '2', ${run} from source_row where partner_id = 'H-2'`.execute(
+      ledger.db,
+    )
+    expect(await ledger.inTransaction(countRepairable)).toContainEqual({ ...one, rows: 1, found: 2, known: 2 })
+    expect(await counted({ ...one, difference: one.kind })).toEqual(['framework_answers 2'])
+  })
+
+  it('a resend of what a comparison found otherwise leaves what the service changed later, and says how much that is', async () => {
+    await find(later)
+    expect(await counted({ difference: 'different' })).toEqual(['calculator_inputs 1'])
+    expect(await counted({ difference: 'different', alsoLater: true })).toEqual(both)
+    await using folder = await workingFolder()
+    const call = (...args: string[]) =>
+      nightferry(folder.path, ['resend', '--stream', 'framework_answers', ...args], { DATABASE_URL: ledger.url })
+    const left = await call('--difference', 'different')
+    expect(left).toMatchObject({ code: 0, stdout: expect.stringContaining('1 more row has that difference') })
+    expect(left.stdout).toContain('--also-later')
+    expect(JSON.parse((await call('--difference', 'different', '--json')).stdout)).toMatchObject({ total: 0, later: 1 })
+    expect(await call('--also-later')).toMatchObject({ code: 2, stderr: expect.stringContaining('--difference') })
+    const all = await call('--difference', 'different', '--also-later')
+    expect(all.stdout).toContain('1 row marked')
+    expect(all.stdout).not.toContain('1 more row')
+    const { asked } = await ledger.db
+      .selectFrom('action')
+      .select('asked')
+      .where('rows', '=', 1)
+      .executeTakeFirstOrThrow()
+    expect(asked).toEqual({ stream: 'framework_answers', difference: 'different', alsoLater: 'true' })
   })
 })

@@ -119,6 +119,34 @@ describe('abandoning', () => {
     expect(await theRow()).toMatchObject({ held_by: null, outcome: null })
   })
 
+  it('releases rows of which nothing has left this machine, although their request was written', async () => {
+    await using server = await service({})
+    await ferry.ledger.startRun()
+    await ferry.ledger.landChecked('properties', [{ ...property, content: { name: 'Zum Steg' } }], true)
+    await using deps = ferry.deps('http://127.0.0.1:1')
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', attempts: 1, uncertain_since: null })
+    const before = await theRow()
+    expect(await abandonSubmission(deps, id, anna)).toMatchObject({ was: 'planned', sent: false })
+    expect(await theRow()).toMatchObject({
+      held_by: null,
+      outcome: before.outcome,
+      accepted_hash: before.accepted_hash,
+      perhaps_taken_at: null,
+    })
+    await using again = ferry.deps(server.url)
+    expect(await ferry.wave(again), 'the same run sends the row').toBe(true)
+  })
+
+  it('does not know of rows that may have left before they waited to be sent again', async () => {
+    await using server = await service({ [post]: [reset] })
+    await using given = await uncertain(server)
+    await setState(given.id, 'planned')
+    expect(await abandonSubmission(given.deps, given.id, anna)).toMatchObject({ was: 'planned', sent: true })
+    expect(await theRow()).toMatchObject({ outcome: 'unknown', outcome_code: 'abandoned' })
+  })
+
   it('takes a submission whose sender is gone for one whose answer is lost', async () => {
     await using server = await service({ [post]: [json({ correlationId: ours })] })
     await using given = await accepted(server)
@@ -248,7 +276,7 @@ describe('cancelling', () => {
   })
 
   it.each<[SubmissionState, RegExp]>([
-    ['planned', /has not been sent/],
+    ['planned', /waits to be sent/],
     ['uncertain', /nightferry adopt/],
     ['terminal', /has ended/],
     ['settled', /is settled/],

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { countRepairable } from '../../../src/db/ledger/rows-again.ts'
+import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
 import { uuid } from '../pull/sample-page.ts'
 import { ids } from '../push/rows.ts'
 import { type ComparedNight, openComparedNight } from './compared-night.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
-import { countRepairable } from '../../../src/db/ledger/rows-again.ts'
+import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
 import { compareWithStored, reasonNotToCompare } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'

@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
 import { acceptRemovalsOf, bringBack } from '../../../src/pipeline/actions/act-on-rows.ts'
-import { countAcceptable } from '../../../src/pipeline/pull/removals/take-removals.ts'
+import { countAcceptable, countUnrenewed } from '../../../src/pipeline/pull/removals/take-removals.ts'
+import { unrenewedRemarks } from '../../../src/pipeline/report/report-words.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
@@ -89,6 +90,34 @@ it('accepting by a reason removes what stands for that reason, and nothing else'
   await night(damaged)
   expect(await accept({ reason: 'no_text' })).toEqual({ ...nothing, values: 4 })
   expect(await reasons()).toEqual([{ part: 'value', reason: 'too_few_outputs', parts: 4 }])
+})
+
+it('accepting takes what the remark of a report counts, and leaves what a person has brought back', async () => {
+  await night(whole())
+  await night(bare(whole(), { inputs: undefined }, 2), 0)
+  await bringBackBy()
+  await night(bare(bare(whole(), { outputs: undefined }, 1), { inputs: undefined }, 2))
+  const before = await known()
+  const { remarks, notices } = unrenewedRemarks(await countUnrenewed(db))
+  expect(remarks).toEqual([expect.stringContaining('does not show 3 values (too_few_outputs')])
+  expect(notices).toEqual([expect.stringContaining('accept-removals --reason restored')])
+  expect(await countAcceptable(db, {})).toMatchObject([{ reason: 'too_few_outputs', parts: 3 }])
+  expect(await accept()).toEqual({ ...nothing, values: 3 })
+  const inputs = ({ values }: typeof before) => values.filter((one) => (one as { direction: string }).direction === 'i')
+  expect(inputs(await known())).toEqual(inputs(before))
+  expect(await accept({ reason: 'restored' })).toEqual({ ...nothing, values: 2 })
+})
+
+it('accepting leaves a company that a search withheld as long as it holds what a person has brought back', async () => {
+  await night(whole())
+  await night(bare(whole(), { inputs: undefined }, 2), 0)
+  await bringBackBy()
+  expect(await night({ companies: [] })).toMatchObject({ withheld: true })
+  const { remarks } = unrenewedRemarks(await countUnrenewed(db))
+  expect(remarks).toEqual([expect.stringContaining('does not show 2 companies (too_few_companies')])
+  expect(await accept()).toEqual({ companies: 2, calculators: 2, values: 4, properties: 2 })
+  expect((await known()).values).toHaveLength(4)
+  expect(await accept({ reason: 'restored' })).toMatchObject({ companies: 2, values: 4 })
 })
 
 it('accepting removes companies that a search did not show, with all of theirs, and they come back by themselves', async () => {
@@ -223,7 +252,8 @@ describe('a value that was brought back while what holds it stood', () => {
       { part: 'company', reason: 'unidentified_companies', parts: 4 },
       { part: 'value', reason: 'restored', parts: 4 },
     ])
-    expect(await accept()).toEqual({ ...nothing, values: 4 })
+    expect(await accept()).toEqual(nothing)
+    expect(await accept({ reason: 'restored' })).toEqual({ ...nothing, values: 4 })
   })
 
   it.each([

@@ -101,7 +101,8 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
 
 /**
  * Marks what stands and the search has not shown, because it does not prove absence: companies, and calculators of the
- * companies that it has shown.
+ * companies that it has shown. What is withheld and a person has brought back, or a value of it, is marked as that:
+ * accepting what is withheld leaves it.
  *
  * @param withheld whether the search is whole and shows suspiciously little; else it is not known what it would show.
  */
@@ -113,14 +114,14 @@ export async function markUnseen(
 ): Promise<void> {
   await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select company_key, part, calculator_key, ${reason}, ${withheld}, ${submissionId}::bigint
+    select company_key, part, calculator_key, why, ${withheld}, ${submissionId}::bigint
     from (
-      select company_key, 'company' as part, 0 as calculator_key from gone_company
+      select company_key, 'company' as part, 0 as calculator_key, ${reason} as why from gone_company
       union all
-      select company_key, 'calculator', calculator_key
+      select company_key, 'calculator', calculator_key, ${reason}
       from gone_calculator where company_key not in (select company_key from gone_company)
       union all
-      select company_key, part, calculator_key from protected_part
+      select company_key, part, calculator_key, ${withheld ? 'restored' : reason} from protected_part
     ) unseen
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)

@@ -47,9 +47,10 @@ export type Accepted = {
 }
 
 /**
- * Removes what stands and was not renewed: what a search showed as absent and was withheld, or, if the filter names a
- * reason, whatever is marked with it; but no company that a later search, which has not ended, has shown again. What is
- * removed is kept for as long as other removals are, and can be brought back. Waits until no page is being loaded.
+ * Removes what stands and was not renewed: what a search showed as absent and was withheld, unless a person has brought
+ * it back; or, if the filter names a reason, whatever is marked with it. But no company that a later search, which has
+ * not ended, has shown again. What is removed is kept for as long as other removals are, and can be brought back. Waits
+ * until no page is being loaded.
  */
 export async function acceptRemovals(trx: Transaction<Schema>, filter: PartFilter): Promise<Accepted> {
   await lockLoading(trx, 'exclusive')
@@ -130,7 +131,7 @@ async function removeValues(trx: Transaction<Schema>): Promise<number> {
 }
 
 function meant({ reason, partnerId, runId, since }: PartFilter) {
-  const why = reason === undefined ? sql<boolean>`withheld` : sql<boolean>`reason = ${reason}`
+  const why = reason === undefined ? sql<boolean>`withheld and reason <> 'restored'` : sql<boolean>`reason = ${reason}`
   const when = since === undefined ? sql<boolean>`true` : sql<boolean>`since >= ${since}`
   return sql<boolean>`part = any(${removable}::text[]) and ${why} and ${when} and ${ofPartner(partnerId)}
     and ${ofRun(runId)} and not ${shownAgain}`
