@@ -132,6 +132,11 @@ export function isServerAway(error: unknown): boolean {
   return named instanceof DatabaseTrouble && awayCodes.has(named.code)
 }
 
+/** Whether none of a pool's connections became free in time: those that have them hang, or are too many. */
+export function isNoneFree(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
+}
+
 const awayCodes: ReadonlySet<DatabaseTrouble['code']> = new Set(['database_unreachable', 'database_not_ready'])
 
 const sqlState = /^[0-9A-Z]{5}$/
