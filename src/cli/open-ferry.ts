@@ -174,6 +174,7 @@ export async function openStages(
         exchange,
         endSearch: listPages,
         logger,
+        tellTrouble: trouble.tell,
         now: clock.now,
         readClock: clock.read,
       },

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import { endedTasks, noteListening, receiverStanding, storeTrust } from '../db/webhooks/webhook-records.ts'
 import type { Contract } from '../exchange/contract.ts'
-import type { Looks } from '../pipeline/deps.ts'
+import type { Deps, Looks } from '../pipeline/deps.ts'
 import { newestTold } from '../pipeline/webhook-score.ts'
 import { areWebhooksOnTime, toldTasksJudged } from '../pipeline/when-to-look.ts'
 import type { RefusalCounter } from './take-delivery.ts'
@@ -18,6 +18,7 @@ export type WebhookDeps = {
   contract: Contract
   looks: Looks
   logger: Logger
+  tellTrouble: Deps['tellTrouble']
   /** The database's clock: deliveries are at most five minutes off it, either way. */
   now: () => Date
   readClock?: () => Promise<void>
