@@ -171,6 +171,7 @@ function depsOf(pool: pg.Pool): Deps {
     looks: { atRun: async () => {}, atSubmissions: async () => {}, atPages: async () => {} },
     endSearch: async () => {},
     logger: pino({ level: 'silent' }),
+    tellTrouble: () => {},
     now: () => new Date(),
   }
 }

@@ -54,6 +54,7 @@ const receiver = await startWebhooks(
     contract,
     looks: engine.looks,
     logger: pino({ level: 'silent' }),
+    tellTrouble: () => {},
     now: () => new Date(),
   },
   url,

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
+import type { Deps } from '../pipeline/deps.ts'
 import { scrubbing } from './scrubbing.ts'
 import { readable } from './show/readable.ts'
 
@@ -83,12 +84,12 @@ function wordsOf(value: unknown): string {
 
 export type TroubleLog = {
   /** Logs the error as `event`, unless trouble of this kind was logged within the last interval: then it is counted. */
-  tell: (event: string, error: Error) => void
+  tell: Deps['tellTrouble']
   /** Logs what was counted and not told yet, and ends. */
   close: () => void
 }
 
-type Kind = { event: string; latest: Error; suppressed: number; timer: NodeJS.Timeout }
+type Kind = { event: string; latest: Error; about: object; suppressed: number; timer: NodeJS.Timeout }
 
 const minuteMs = 60_000
 
@@ -98,10 +99,11 @@ const minuteMs = 60_000
  */
 export function createTroubleLog(logger: Pick<Logger, 'error'>, intervalMs: number = minuteMs): TroubleLog {
   const kinds = new Map<string, Kind>()
-  const write = ({ event, latest, suppressed }: Pick<Kind, 'event' | 'latest' | 'suppressed'>) => {
+  const write = ({ event, latest, about, suppressed }: Omit<Kind, 'timer'>) => {
     const { code } = latest as { code?: unknown }
     logger.error(
       {
+        ...about,
         ...(code !== undefined && { code }),
         error: latest.message || String(code),
         ...(suppressed > 0 && { suppressed }),
@@ -121,18 +123,19 @@ export function createTroubleLog(logger: Pick<Logger, 'error'>, intervalMs: numb
     kind.suppressed = 0
   }
   return {
-    tell: (event, error) => {
+    tell: (event, error, about = {}) => {
       const { code } = error as { code?: unknown }
       const key = `${event} ${typeof code === 'string' ? code : error.message.replaceAll(/\d+/g, '#')}`
       const known = kinds.get(key)
       if (known !== undefined) {
         known.suppressed += 1
         known.latest = error
+        known.about = about
         return
       }
-      write({ event, latest: error, suppressed: 0 })
+      write({ event, latest: error, about, suppressed: 0 })
       const timer = setInterval(endOfInterval, intervalMs, key).unref()
-      kinds.set(key, { event, latest: error, suppressed: 0, timer })
+      kinds.set(key, { event, latest: error, about, suppressed: 0, timer })
     },
     close: () => {
       for (const [key, kind] of kinds) {

@@ -1,10 +1,12 @@
+import { Socket } from 'node:net'
+import { addAbortSignal } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { ConfigError } from '../config/environment.ts'
 import { httpConnections } from '../config/http-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
-import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
+import { DatabaseTrouble, isServerAway, withRemedy } from '../db/database-trouble.ts'
 import { connectionRoom, requireKeptSession, SessionNotKept } from '../db/own-server.ts'
 import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
@@ -47,6 +49,8 @@ type OpenDatabaseOptions = {
   onIdleError?: (error: Error) => void
   /** Told when the embedded server had ended and was started again. */
   onRestart?: () => void
+  /** A server that is away is waited for, and this is told of each attempt. Without it that is an error at once. */
+  onAway?: (error: Error) => void
 }
 
 /**
@@ -56,7 +60,7 @@ type OpenDatabaseOptions = {
 export async function openDatabase(
   cli: Cli,
   config: Config,
-  { access, onIdleError = () => {}, onRestart = () => {} }: OpenDatabaseOptions,
+  { access, onIdleError = () => {}, onRestart = () => {}, onAway }: OpenDatabaseOptions,
 ): Promise<OpenDatabase> {
   const wanted = config.database.url
   let cluster: Cluster | null = null
@@ -71,7 +75,8 @@ export async function openDatabase(
   if (wanted === 'embedded' && access === 'migrate') await (await embedded()).ensureDatabase(config.database.name)
   const url = await resolveUrl(wanted === 'embedded' ? `${embeddedPrefix}${config.database.name}` : wanted)
   try {
-    await reach(url, cli).catch((error: unknown) => {
+    // The embedded server was started just now: if it is away, waiting does not bring it back.
+    await reach(url, cli, wanted === 'embedded' ? undefined : onAway).catch((error: unknown) => {
       if (wanted === 'embedded' && isMissing((error as Error).cause)) throw schemaMissing()
       throw error
     })
@@ -136,21 +141,34 @@ function isMissing(cause: unknown): boolean {
 const startingMs = 60_000
 const startingPauseMs = 250
 
+/** Between two attempts to reach a server that is away, for however long that is. Milliseconds. */
+const awayPauseMs = 1_000
+
 /** The server says that it starts up, recovers or shuts down. */
 const notReady = '57P03'
 
 /**
  * Makes sure that a database can be reached before anything is asked of it. One that starts up is waited for, a minute.
+ * @param onAway told of each attempt that found the server away, which is waited for then until the signal comes.
  * @throws {ConfigError} when the URL is none.
  * @throws {DatabaseUnreachable} naming host and database but never the password.
  * @throws {DatabaseTrouble} what the server refuses for a reason of its own.
  */
-export async function reach(url: string, cli: Pick<Cli, 'stderr' | 'signal'>): Promise<void> {
+export async function reach(
+  url: string,
+  cli: Pick<Cli, 'stderr' | 'signal'>,
+  onAway?: (error: Error) => void,
+): Promise<void> {
   const giveUpAt = performance.now() + startingMs
   for (let waiting = false; ; waiting = true) {
     try {
-      return await connectOnce(url)
+      return await connectOnce(url, cli.signal)
     } catch (error) {
+      if (onAway !== undefined && !cli.signal.aborted && isServerAway((error as Error).cause)) {
+        onAway(error as Error)
+        await delay(awayPauseMs, undefined, { signal: cli.signal })
+        continue
+      }
       const { code, message } = ((error as Error).cause ?? {}) as { code?: unknown; message?: string }
       if (code !== notReady || performance.now() > giveUpAt) throw error
       if (!waiting) printLine(cli.stderr, readable(`Waiting for the database server: ${message}`))
@@ -159,7 +177,8 @@ export async function reach(url: string, cli: Pick<Cli, 'stderr' | 'signal'>): P
   }
 }
 
-async function connectOnce(url: string): Promise<void> {
+/** @param signal ends an attempt that is not answered. */
+async function connectOnce(url: string, signal: AbortSignal): Promise<void> {
   if (!URL.canParse(url)) {
     throw new ConfigError('Settings are wrong:', [
       {
@@ -169,7 +188,11 @@ async function connectOnce(url: string): Promise<void> {
     ])
   }
   const connect = async (): Promise<pg.Client> => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 15_000 })
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: 15_000,
+      stream: () => addAbortSignal(signal, new Socket()),
+    })
     client.on('error', () => {})
     try {
       await client.connect()

@@ -131,6 +131,8 @@ export async function openStages(
     access,
     onIdleError: (error) => trouble.tell('database_connection_lost', error),
     onRestart: () => logger.warn({ folder: config.database.folder }, 'embedded_postgres_restarted'),
+    // A person who called a verb is told at once.
+    ...(by === 'daemon' && { onAway: (error: Error) => trouble.tell('database_awaited', error) }),
   })
   try {
     const gate = createSharedGate({
@@ -172,6 +174,7 @@ export async function openStages(
         exchange,
         endSearch: listPages,
         logger,
+        tellTrouble: trouble.tell,
         now: clock.now,
         readClock: clock.read,
       },

@@ -59,7 +59,9 @@ const known: Readonly<Record<string, Known>> = {
   EPIPE: unreachable,
   ETIMEDOUT: unreachable,
   EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
   ENOTFOUND: unreachable,
+  EAI_AGAIN: unreachable,
   '57P03': notReady,
   '25006': {
     code: 'database_read_only',
@@ -94,7 +96,7 @@ const known: Readonly<Record<string, Known>> = {
 
 /** The driver has no code for these. */
 const withoutCode =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection)/
+  /^(Connection terminated|timeout expired$|timeout exceeded when trying to connect|Client has encountered a connection)/
 
 /**
  * The same error, or one with a code of ours and a remedy where the server or the system named trouble that people can
@@ -113,6 +115,29 @@ export function withRemedy(error: unknown): unknown {
   const said = (error.message || String(code)).replace(/[.:]?$/, '.')
   return new DatabaseTrouble(found.code, `${said} ${found.remedy}`, { cause: error })
 }
+
+/** PgBouncer says each of its refusals with it, that of a wrong password too. */
+const saidByPooler = '08P01'
+
+/**
+ * Whether a server cannot be reached, or starts or stops: it may be there in a moment, with nobody doing anything here.
+ * What it refuses for a reason of its own, such as a wrong password, it will refuse again.
+ */
+export function isServerAway(error: unknown): boolean {
+  const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown }
+  if (code === saidByPooler) return false
+  // The socket of a server on this machine is there while the server is.
+  if (code === 'ENOENT') return syscall === 'connect'
+  const named = withRemedy(error)
+  return named instanceof DatabaseTrouble && awayCodes.has(named.code)
+}
+
+/** Whether none of a pool's connections became free in time: those that have them hang, or are too many. */
+export function isNoneFree(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
+}
+
+const awayCodes: ReadonlySet<DatabaseTrouble['code']> = new Set(['database_unreachable', 'database_not_ready'])
 
 const sqlState = /^[0-9A-Z]{5}$/
 

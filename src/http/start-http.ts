@@ -70,7 +70,7 @@ export async function startHttp(
     applicationName: 'nightferry http',
     searchPath: schemaName,
     statementTimeoutMs: http.statementTimeoutMs,
-    onIdleError: (error) => deps.logger.warn({ error: error.message }, 'http_connection_lost'),
+    onIdleError: (error) => deps.tellTrouble('http_connection_lost', error),
   })
   const close = async () => {
     stopping.abort()

@@ -74,10 +74,7 @@ export function startScheduler(
     ticking = ended.catch(() => {})
     await ended
   }
-  const guarded = () =>
-    tick().catch((error: Error) => {
-      deps.logger.error({ job: job.name, error: error.message }, 'tick_failed')
-    })
+  const guarded = () => tick().catch((error: Error) => deps.tellTrouble('tick_failed', error, { job: job.name }))
   let timer: NodeJS.Timeout
   const tickAtNextMinute = () => {
     timer = setTimeout(

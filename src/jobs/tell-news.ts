@@ -19,7 +19,7 @@ const intervalMs = 15_000
  */
 const lingerMs = 1_000
 
-/** The same after it could not look: that is logged each time, and once a minute is enough. Milliseconds. */
+/** The same after it could not look: what kept it from that lasts longer. Milliseconds. */
 const afterTroubleMs = 60_000
 
 function isAnyoneTold({ config }: Deps): boolean {
@@ -51,7 +51,7 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
     await deliverDue(deps, signal)
     return true
   } catch (error) {
-    if (signal?.aborted !== true) deps.logger.warn({ error: (error as Error).message }, 'notifications_failed')
+    if (signal?.aborted !== true) deps.tellTrouble('notifications_failed', error as Error, { job: job.name })
     return false
   }
 }

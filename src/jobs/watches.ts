@@ -32,7 +32,7 @@ export function startRequests(deps: Deps): { stop: () => Promise<void> } {
   const listen = async (): Promise<void> => {
     while (!signal.aborted) {
       await hearJobs(deps.pool, { onWake: () => wake.abort(), onJob, signal, retryMs: pollMs }).catch((error: Error) =>
-        deps.logger.warn({ error: error.message }, 'job_channel_lost'),
+        deps.tellTrouble('job_channel_lost', error),
       )
       await delay(pollMs, undefined, { signal }).catch(() => {})
     }
@@ -57,7 +57,7 @@ export function startRequests(deps: Deps): { stop: () => Promise<void> } {
 /** Answers every request that waits. Never throws: what could not be answered waits for the next look. */
 export async function lookAtRequests(deps: Deps): Promise<void> {
   await answerRequests(deps.db, (request) => answerTo(deps, request)).catch((error: Error) =>
-    deps.logger.warn({ error: error.message }, 'job_requests_failed'),
+    deps.tellTrouble('job_requests_failed', error),
   )
 }
 
@@ -186,9 +186,7 @@ export function startClockWatch(deps: Deps): { look: () => Promise<void>; stop: 
   }
   let looking = Promise.resolve()
   const timer = setInterval(() => {
-    looking = looking.then(look).catch((error: Error) => {
-      deps.logger.warn({ error: error.message }, 'clock_watch_failed')
-    })
+    looking = looking.then(look).catch((error: Error) => deps.tellTrouble('clock_watch_failed', error))
   }, watchMs)
   timer.unref()
   return {

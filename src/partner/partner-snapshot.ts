@@ -64,6 +64,11 @@ async function dialectOf(options: Pick<PartnerOptions, 'url'>): Promise<Dialect>
   }
 }
 
+/** Whether the partner's database is a file: while a statement on it works, this process does nothing else. */
+export function isFile(options: Pick<PartnerOptions, 'url'>): boolean {
+  return schemeOf(options) === 'file'
+}
+
 function schemeOf({ url }: Pick<PartnerOptions, 'url'>): string {
   return url.slice(0, url.indexOf(':')).toLowerCase()
 }

@@ -27,6 +27,11 @@ export type Deps = {
   looks: Looks
   endSearch: EndSearch
   logger: Logger
+  /**
+   * Logs as `event` what comes again and again, as while a database is away: once a minute for each kind of error.
+   * @param about fields of the line; of those that were counted meanwhile, the newest are logged.
+   */
+  tellTrouble: (event: string, error: Error, about?: object) => void
   /** The database's clock, as read of late: delays are reckoned by it alone, because no two processes have the same. */
   now: () => Date
   /** Reads that clock again, before a look. Absent where a test says what time it is. */

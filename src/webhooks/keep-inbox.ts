@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
 import { endedTasks, noteListening, receiverStanding, storeTrust } from '../db/webhooks/webhook-records.ts'
 import type { Contract } from '../exchange/contract.ts'
-import type { Looks } from '../pipeline/deps.ts'
+import type { Deps, Looks } from '../pipeline/deps.ts'
 import { newestTold } from '../pipeline/webhook-score.ts'
 import { areWebhooksOnTime, toldTasksJudged } from '../pipeline/when-to-look.ts'
 import type { RefusalCounter } from './take-delivery.ts'
@@ -16,6 +16,7 @@ export type WebhookDeps = {
   contract: Contract
   looks: Looks
   logger: Logger
+  tellTrouble: Deps['tellTrouble']
   /** The database's clock: deliveries are at most five minutes off it, either way. */
   now: () => Date
   readClock?: () => Promise<void>

@@ -44,7 +44,7 @@ export async function startWebhooks(deps: WebhookDeps, url: string): Promise<Lis
       return customHeaderOf(config)
     },
     verify: verifierOf(config, () => deps.now().getTime()),
-    store: createEventStore(pool, (error) => logger.warn({ error: error.message }, 'webhooks_not_stored')),
+    store: createEventStore(pool, (error) => deps.tellTrouble('webhooks_not_stored', error)),
     taken: () => inbox.wake(),
     refused: (reason: RefusalReason) => refusals.count(reason),
   }

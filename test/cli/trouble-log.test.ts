@@ -35,6 +35,18 @@ test('trouble is told at once for each event and each code, and again only after
   ])
 })
 
+test('what else is known of trouble is told with it, of the newest where several were counted', () => {
+  const { lines, logger } = recorder()
+  const log = createTroubleLog(logger, hourMs)
+  for (const job of ['push', 'night', 'search']) log.tell('tick_failed', refused(1), { job })
+  log.close()
+  const said = { level: 'error', event: 'tick_failed', code: 'ECONNREFUSED', error: 'connect 1' }
+  expect(lines).toEqual([
+    { ...said, job: 'push' },
+    { ...said, job: 'search', suppressed: 2 },
+  ])
+})
+
 test('what was counted in an interval is told at its end, and what came once is not told again', async () => {
   const { lines, logger } = recorder()
   const log = createTroubleLog(logger, 30)

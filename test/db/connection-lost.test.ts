@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
-import { isConnectionLost, withRemedy } from '../../src/db/database-trouble.ts'
+import { isConnectionLost, isNoneFree, withRemedy } from '../../src/db/database-trouble.ts'
+import { tcpServer } from '../exchange/fault-server.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 test('a backend that is ended is a connection lost, for the query at work and the one after it', async () => {
@@ -43,5 +44,29 @@ test('a pool whose connections are all in use gives up waiting in its time, says
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   } finally {
     await pool.end()
+  }
+})
+
+test('a pool none of whose connections becomes free is told from a server that is not there, or never answers', async () => {
+  const { url } = await testDatabase()
+  await using silent = await tcpServer(() => {})
+  const options = { applicationName: 'exhausted', searchPath: 'public', onIdleError: () => {}, connectTimeoutMs: 500 }
+  const refusal = async (address: string, max: number, work: (pool: pg.Pool) => Promise<unknown>) => {
+    const pool = createPool(address, { ...options, max })
+    const thrown: unknown = await work(pool).catch((error: unknown) => error)
+    await pool.end()
+    return thrown
+  }
+  const stuck = await refusal(url, 1, async (pool) => {
+    const client = await pool.connect()
+    return await pool.query('select 1').finally(() => client.release())
+  })
+  const ask = (pool: pg.Pool) => pool.query('select 1')
+  expect(isNoneFree(stuck)).toBe(true)
+  const elsewhere = [`postgres://nobody@127.0.0.1:${silent.port}/none`, 'postgres://nobody@127.0.0.1:1/none']
+  for (const address of elsewhere) {
+    const thrown = await refusal(address, 1, ask)
+    expect(isConnectionLost(thrown)).toBe(true)
+    expect(isNoneFree(thrown), String(thrown)).toBe(false)
   }
 })

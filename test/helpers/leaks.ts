@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream'
 import { type Logger, pino } from 'pino'
+import type { Deps } from '../../src/pipeline/deps.ts'
 import { secretsIn } from './canaries.ts'
 
 /** Secrets that were found since the last look, each with the place. */
@@ -30,4 +31,9 @@ export function inspectedLogger(): Logger {
     },
   })
   return pino({ level: 'trace' }, to)
+}
+
+/** Trouble as a daemon logs it, but each time: `createTroubleLog` has tests of its own. */
+export function troubleTo(logger: Pick<Logger, 'error'>): Deps['tellTrouble'] {
+  return (event, error, about = {}) => logger.error({ ...about, error: error.message }, event)
 }

@@ -3,7 +3,7 @@ import { settings } from '../../src/config/schema.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
-import { inspectedLogger } from '../helpers/leaks.ts'
+import { inspectedLogger, troubleTo } from '../helpers/leaks.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -21,7 +21,7 @@ function ticking(): { ticks: Date[]; stop: () => Promise<void> } {
   const ticks: Date[] = []
   const deps = {
     config: settings.parse({ jobs: { 'nightly-sync': { schedule: '30 2 * * *' } } }),
-    logger: inspectedLogger(),
+    tellTrouble: troubleTo(inspectedLogger()),
     now: () => new Date(),
     readClock: async () => {
       ticks.push(new Date())

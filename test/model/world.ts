@@ -182,6 +182,7 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
         looks: tableLooks(() => new Date(clock.now())),
         endSearch: listPages,
         logger: pino({ level: 'silent' }),
+        tellTrouble: () => {},
         now,
       }
     },

@@ -6,6 +6,7 @@ import { validate as lint } from 'dockerfile-utils'
 import { Deployment } from 'kubernetes-models/apps/v1'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { exitCodes } from '../../src/cli/cli.ts'
 import { namedVariables } from '../../src/config/environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { settings } from '../../src/config/schema.ts'
@@ -58,6 +59,13 @@ test('anyone who stops Nightferry waits longer than it may take', () => {
     spec: { template: { spec: { terminationGracePeriodSeconds: number } } }
   }
   expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(stopSeconds)
+})
+
+test('the unit is started again for as long as it takes, and only a configuration that is wrong waits for a person', () => {
+  const [head = '', service = ''] = unit.split('[Service]')
+  expect(head).toMatch(/^StartLimitIntervalSec=0$/m)
+  expect(service).toMatch(/^Restart=on-failure$/m)
+  expect(/^RestartPreventExitStatus=(.+)$/m.exec(service)?.[1]).toBe(String(exitCodes.usage))
 })
 
 test('the Containerfile has no finding of the linter, copies what there is, and does not end as root', () => {

@@ -11,7 +11,7 @@ import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { listPages } from '../../src/pipeline/pull/search/search-pages.ts'
-import { inspectedLogger } from '../helpers/leaks.ts'
+import { inspectedLogger, troubleTo } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { demoConfig, packagedContract } from '../helpers/world.ts'
 
@@ -45,6 +45,7 @@ async function daemon(setting: Setting, url: string) {
     looks: engine.looks,
     endSearch: listPages,
     logger: inspectedLogger(),
+    tellTrouble: troubleTo(inspectedLogger()),
     now: () => clock.at,
   }
   onTestFinished(async () => {

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { start, workingFolder } from '../cli/nightferry-process.ts'
+import { unusedPort } from '../exchange/fault-server.ts'
 import { stallingProxy } from '../helpers/stalling-proxy.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
 import { notifySocket } from './notify-socket.ts'
 import { program } from './programs.ts'
+import { switchingProxy } from './switching-proxy.ts'
 
 const execute = promisify(execFile)
 const patience = { timeout: 60_000, interval: 20 }
@@ -61,6 +64,57 @@ test('the watchdog hears of serve while its database answers, and no more when i
   expect(pings()).toBe(after)
   daemon.child.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(143)
+})
+
+test('the watchdog goes on hearing of serve while its database refuses connections', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using socket = await notifySocket()
+  const port = Number(new URL(world.databaseUrl).port)
+  await using proxy = await switchingProxy(port)
+  const daemon = start(folder.path, serve, {
+    ...world.environment(),
+    DATABASE_URL: Object.assign(new URL(world.databaseUrl), { port: String(proxy.port) }).href,
+    PATH,
+    NOTIFY_SOCKET: socket.path,
+    WATCHDOG_USEC: '1000000',
+  })
+  const pings = () => socket.messages().filter((message) => 'WATCHDOG' in message).length
+  await vi.waitFor(() => expect(pings()).toBeGreaterThan(0), patience)
+  proxy.lead(await unusedPort())
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('"queue_error"'), patience)
+  const before = pings()
+  await vi.waitFor(() => expect(pings()).toBeGreaterThan(before + 5), patience)
+  proxy.lead(port)
+  daemon.child.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(143)
+})
+
+test('systemd is told to wait for as long as a statement on a SQLite file may take, which stops all else', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  const told = async (changed: Record<string, string>): Promise<string | undefined> => {
+    await using socket = await notifySocket()
+    const daemon = start(folder.path, serve, {
+      ...world.environment(),
+      PATH,
+      NOTIFY_SOCKET: socket.path,
+      WATCHDOG_USEC: '120000000',
+      ...changed,
+    })
+    const ready = () => socket.messages().find((message) => 'READY' in message)
+    await vi.waitFor(() => expect(ready()).toBeDefined(), patience)
+    daemon.child.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(143)
+    return ready()?.WATCHDOG_USEC
+  }
+  const file = pathToFileURL(join(folder.path, 'hotels.db')).href
+  expect(await told({})).toBeUndefined()
+  expect(await told({ PARTNER_DATABASE_URL: file, WATCHDOG_PID: '1' })).toBeUndefined()
+  // Beside what the unit allows, the hour that a statement may take.
+  expect(await told({ PARTNER_DATABASE_URL: file })).toBe('3720000000')
+  const unlimited = { PARTNER_DATABASE_URL: file, NIGHTFERRY_PARTNER_STATEMENT_TIMEOUT_MS: '0' }
+  expect(Number(await told(unlimited)) / 1e6).toBeGreaterThan(10 * 365 * 86_400)
 })
 
 test('a watchdog that is meant for another process is not answered, and a socket that nobody reads is told of once', async () => {

@@ -7,8 +7,11 @@ export type SwitchingProxy = AsyncDisposable & {
   lead(port: number): void
 }
 
-/** An address that stays while the server behind it changes, as in front of a primary and its standby. */
-export async function switchingProxy(first: number): Promise<SwitchingProxy> {
+/**
+ * An address that stays while the server behind it changes, as in front of a primary and its standby.
+ * @param port to listen on; 0: any that is free.
+ */
+export async function switchingProxy(first: number, port = 0): Promise<SwitchingProxy> {
   const sockets = new Set<Socket>()
   let target = first
   const server = createServer((near) => {
@@ -26,7 +29,7 @@ export async function switchingProxy(first: number): Promise<SwitchingProxy> {
       from.pipe(to)
     }
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   const breakOff = () => {
     for (const socket of sockets) socket.destroy()

@@ -8,7 +8,7 @@ import type { WebhookEventTable } from '../../src/db/tables/service-tables.ts'
 import type { SubmissionState } from '../../src/db/tables/submission-tables.ts'
 import { startWebhooks } from '../../src/webhooks/start-webhooks.ts'
 import { contract } from '../exchange/test-client.ts'
-import { inspectedLogger } from '../helpers/leaks.ts'
+import { inspectedLogger, troubleTo } from '../helpers/leaks.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 
 export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -131,7 +131,14 @@ export async function openInbox(): Promise<InboxWorld> {
     listen: async (changes = {}, now = Date.now, logger = inspectedLogger()) => {
       const { webhooks: config } = settings.parse({ webhooks: { secrets: [secret], port: 0, ...changes } })
       const listener = await startWebhooks(
-        { config, contract, looks: ferry.engine.looks, logger, now: () => new Date(now()) },
+        {
+          config,
+          contract,
+          looks: ferry.engine.looks,
+          logger,
+          tellTrouble: troubleTo(logger),
+          now: () => new Date(now()),
+        },
         ferry.ledger.url,
       )
       let closing: Promise<void> | undefined

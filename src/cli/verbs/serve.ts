@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { requireSettings } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
+import { isNoneFree } from '../../db/database-trouble.ts'
 import { retireSchedules } from '../../db/runs/job-schedule.ts'
 import { runningRun, runningRuns } from '../../db/runs/run-life.ts'
 import type { HttpServer } from '../../http/start-http.ts'
@@ -12,6 +13,7 @@ import { startScheduler } from '../../jobs/scheduler.ts'
 import { expectNews, startNotices } from '../../jobs/tell-news.ts'
 import { triggerRun } from '../../jobs/trigger-run.ts'
 import { startKeyWatch, startRequests } from '../../jobs/watches.ts'
+import { isFile } from '../../partner/partner-snapshot.ts'
 import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { areWebhooksConfigured, checkWebhookSettings } from '../../webhooks/check-webhook-settings.ts'
 import { startWebhooks } from '../../webhooks/start-webhooks.ts'
@@ -40,7 +42,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     { refusal: () => gate.refusal(), probe: () => deps.exchange.getUnitTypes(), logger },
     config.exchange.probeIntervalMs,
   )
-  const manager = openServiceManager(cli, logger, () => standing(ferry))
+  const manager = openServiceManager(cli, logger, { look: () => standing(ferry), stillMs: stillMs(ferry) })
   const started: Companion[] = []
   try {
     // Before a run begins whose tasks they tell of.
@@ -147,6 +149,15 @@ async function standing({ deps }: Ferry): Promise<string> {
   return isAnythingScheduled(deps.config) ? 'Idle; the next run waits for its time' : 'Idle; there is no schedule'
 }
 
+/** How long a statement may keep this process from all else, in milliseconds; 0: none does. */
+function stillMs({ deps: { config, required } }: Ferry): number {
+  if (!isFile({ url: required.partnerUrl })) return 0
+  return config.partner.statementTimeoutMs === 0 ? Infinity : config.partner.statementTimeoutMs
+}
+
+/** What people read who ask the service manager while the database is away. */
+const lookFailed = 'The database answered with an error, or not at all; the log says more'
+
 /** The program that carries our messages: Node.js has no datagram sockets of the file system. */
 const program = 'systemd-notify'
 
@@ -168,15 +179,17 @@ type ServiceManager = {
  * Speaks to the service manager that started us, as sd_notify(3) describes it: by the socket that NOTIFY_SOCKET names.
  * Where nobody listens, each call does nothing. What cannot be told is logged once; the work goes on.
  *
- * The watchdog is told that we are alive after each look that succeeded, and never while one is under way: if the
- * event loop or the database hangs, the looks stop, and the manager starts us again.
+ * The watchdog is told that we are alive after each look, and never while one is under way: if the event loop or the
+ * database hangs, the looks stop, and the manager starts us again. A database that refuses is another matter: it is
+ * waited for, and a start would forget what this process saw fall due.
  *
  * @param look asks the database how we get on.
+ * @param stillMs for how long we may do nothing by intent, beside what the manager allows.
  */
 function openServiceManager(
   { environment, signal }: Pick<Cli, 'environment' | 'signal'>,
   logger: Pick<Logger, 'warn'>,
-  look: () => Promise<string>,
+  { look, stillMs }: { look: () => Promise<string>; stillMs: number },
 ): ServiceManager {
   const socket = environment.NOTIFY_SOCKET
   if (socket === undefined || socket === '') {
@@ -191,11 +204,12 @@ function openServiceManager(
     warned ||= refused !== null
   }
   const watchdog = watchdogMs(environment, process.pid)
+  const patience = watchdog === null || stillMs === 0 ? [] : [`WATCHDOG_USEC=${usec(watchdog + stillMs)}`]
   const watch = async (): Promise<void> => {
     const everyMs = Math.min(statusEveryMs, (watchdog ?? Infinity) / 2)
     let told = ''
     while (!signal.aborted) {
-      const status = await look().catch(() => null)
+      const status = await look().catch((error: unknown) => (isNoneFree(error) ? null : lookFailed))
       if (signal.aborted) return
       const news = [
         ...(watchdog !== null && status !== null ? ['WATCHDOG=1'] : []),
@@ -208,7 +222,7 @@ function openServiceManager(
   }
   return {
     ready: async () => {
-      await tell('READY=1')
+      await tell('READY=1', ...patience)
       void watch()
     },
     reload: async (work) => {
@@ -229,6 +243,11 @@ function watchdogMs(environment: Cli['environment'], pid: number): number | null
   if (!/^[1-9]\d*$/.test(limit)) return null
   if (meant !== undefined && meant !== String(pid)) return null
   return Number(limit) / 1_000
+}
+
+/** Pure. As the manager takes it: a whole number, and for ever is some centuries. */
+function usec(ms: number): number {
+  return Math.min(Math.ceil(ms * 1_000), Number.MAX_SAFE_INTEGER)
 }
 
 /** @returns what went wrong, or null. */

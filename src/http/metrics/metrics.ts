@@ -96,7 +96,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     contentType: registry.contentType,
     text: async () => {
       const found = await current().catch((error: Error) => {
-        deps.logger.warn({ error: error.message }, 'metrics_not_measured')
+        deps.tellTrouble('metrics_not_measured', error)
         return null
       })
       up.set(found === null ? 0 : 1)

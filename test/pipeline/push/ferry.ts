@@ -8,7 +8,7 @@ import { listPages } from '../../../src/pipeline/pull/search/search-pages.ts'
 import { planWave } from '../../../src/pipeline/push/waves/plan-wave.ts'
 import { type Landing, type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 import { apiKey, contract, type TestClient, testClient } from '../../exchange/test-client.ts'
-import { inspectedLogger } from '../../helpers/leaks.ts'
+import { inspectedLogger, troubleTo } from '../../helpers/leaks.ts'
 import { ids } from './rows.ts'
 
 const config = settings.parse({
@@ -81,6 +81,7 @@ export async function openFerry(): Promise<Ferry> {
         looks: engine.looks,
         endSearch: listPages,
         logger: inspectedLogger(),
+        tellTrouble: troubleTo(inspectedLogger()),
         now: () => clock.at,
         [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
       }
