@@ -143,7 +143,7 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     // A row that is too large alone will be so tomorrow: it is kept out until it changes.
     const tooLargeAlone = tooLarge && submission.row_count === 1
     const patch = { ...told, too_large: tooLarge && !tooLargeAlone }
-    const moved = await moveSubmission(trx, submission.submission_id, 'refused', patch)
+    const moved = await moveSubmission(trx, submission, 'refused', patch)
     if (moved === null) return
     // An attempt before this one may have been taken: then nobody knows what the service holds.
     const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
@@ -161,7 +161,7 @@ async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredR
   const told = { error_code: refusal.code, error_message: refusal.message, refusal: storableJson(refusal) }
   const moved = await deps.db.transaction().execute(async (trx) => {
     const patch = { ...told, terminal_at: deps.now() }
-    const moved = await moveSubmission(trx, id, 'refused_over_rows', patch)
+    const moved = await moveSubmission(trx, submission, 'refused_over_rows', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [id])
     return moved
   })
@@ -189,7 +189,7 @@ function refusalWords(error: HttpError): { code: string; reason: string } {
 export async function settleLost(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
-    const moved = await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)
+    const moved = await moveSubmission(trx, submission, 'task_unknown', patch)
     if (moved === null) return
     const said = { outcome: 'unknown', code: 'task_lost', reason: 'the service no longer knows the task' } as const
     await settleRows(trx, submission.submission_id, false, async () => said)
@@ -211,7 +211,7 @@ async function settleAs(
 ): Promise<void> {
   const id = submission.submission_id
   await deps.db.transaction().execute(async (trx) => {
-    const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+    const moved = await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
     if (moved === null) return
     if (moves) await lockSettlements(trx, id)
     await settleRows(trx, id, true, () => decide(trx))

@@ -61,13 +61,18 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   const overdue = unfinished.length > 0 && hasBecomeOverdue(deps, submission, submission.uncertain_since ?? attemptedAt)
   await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
-      await trx.updateTable('submission').set(listed).where('submission_id', '=', submission.submission_id).execute()
+      await trx
+        .updateTable('submission')
+        .set(listed)
+        .where('submission_id', '=', submission.submission_id)
+        .where('attempts', '=', submission.attempts)
+        .execute()
       if (overdue) await becomeOverdue(deps, trx, submission)
       await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
       return
     }
     const patch = { ...listed, listed: null, overdue_since: null, repeats: submission.repeats + 1 }
-    const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
+    const moved = await moveSubmission(trx, submission, 'cleared', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
   })
   if (overdue) logOverdue(deps, submission, candidates.tasks[0]?.status ?? null)
