@@ -61,6 +61,7 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
   }
   const prepare = async (client: ClientBase): Promise<void> => {
     await setForSession(client, session)
+    await keepIdle(client)
     if (endsWithClient) await endWithClient(client)
   }
   const pool = new pg.Pool({
@@ -146,6 +147,14 @@ export async function setForSession(
  */
 export async function endWithClient(client: Pick<ClientBase, 'query'>): Promise<void> {
   await setForSession(client, { client_connection_check_interval: '1s' }).catch(() => {})
+}
+
+/**
+ * Has the server keep a session that does nothing, whatever it is set to for others: one that holds a lock does nothing
+ * for as long as the work beside it takes. A server before 14 does not know the setting, and ends none.
+ */
+export async function keepIdle(client: Pick<ClientBase, 'query'>): Promise<void> {
+  await setForSession(client, { idle_session_timeout: '0' }).catch(() => {})
 }
 
 /**

@@ -31,6 +31,20 @@ type Look = (id: number, timer?: number) => Promise<boolean>
 const longestPauseSeconds = 60
 
 /**
+ * How often a look that fails is tried again before it ends its run: pauses double from a second to the longest, then
+ * one a minute, for as long as the configuration tolerates.
+ */
+function retriesOf({ exchange }: Config): number {
+  return 6 + Math.ceil(exchange.giveUpAfterMs / 1000 / longestPauseSeconds)
+}
+
+/**
+ * Beyond those the queue goes on, so that the end of a run is written once it can be: the database may be away at the
+ * last attempt, or the process may die in it. Nobody would ask for the look again.
+ */
+const retriesOfTheEnd = 1_000_000
+
+/**
  * How often somebody looks for workers that have missed their heartbeat. It comes on top of the heartbeat, and so does
  * the pause before the look is tried again: together they stay below a minute unless the heartbeat itself is that long.
  */
@@ -85,8 +99,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     notify: true,
     heartbeatSeconds: engine.heartbeatSeconds,
     expireInSeconds: 6 * 3600,
-    // Pauses double from a second to the longest; then one a minute, for as long as the configuration tolerates.
-    retryLimit: 6 + Math.ceil(config.exchange.giveUpAfterMs / 1000 / longestPauseSeconds),
+    retryLimit: retriesOf(config) + retriesOfTheEnd,
     retryDelay: 1,
     retryBackoff: true,
     retryDelayMax: longestPauseSeconds,
@@ -245,7 +258,9 @@ async function guarded(
     const error = withRemedy(caught)
     const run = await runBehind(deps, queue, job.data.id)
     const leave = yields && (checking || ofOthers.has((error as { code?: unknown }).code))
-    const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= job.retryLimit
+    // A look of an earlier version or configuration has the limit of its time.
+    const last = Math.min(retriesOf(deps.config), job.retryLimit)
+    const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= last
     deps.logger[final ? 'error' : 'warn'](
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
       'look_failed',

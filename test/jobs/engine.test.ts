@@ -98,6 +98,25 @@ describe('the engine', () => {
     expect(looks).toBeGreaterThan(5)
   })
 
+  it('fails the run once its end can be written, where it could not be at the last attempt', async () => {
+    await sql`
+      create sequence end_refused;
+      create function refuse_end() returns trigger language plpgsql as $$ begin
+        if nextval('end_refused') <= 2 then raise exception 'the disk is full'; end if;
+        return new;
+      end $$;
+      create trigger refuse_end before update of state on run
+      for each row when (new.state = 'failed') execute function refuse_end()`.execute(ferry.ledger.db)
+    const job = jobOf(
+      step('first', async () => {
+        throw new Error('it broke')
+      }),
+    )
+    await using deps = await atWork(job)
+    await trigger(deps, job)
+    expect(await ended()).toMatchObject({ state: 'failed', failure: { message: 'it broke', step: 'first' } })
+  })
+
   const call = { method: 'GET', url: 'http://127.0.0.1:9/' }
   const forbidden = new HttpError(call, { status: 403, errorCode: 'x', serviceMessage: 'm', retryAfterMs: null })
   const unreachable = new TransportError(call, 'ECONNREFUSED', false, null)

@@ -43,9 +43,9 @@ export async function abandonSubmission(deps: Deps, submissionId: number, actor:
     }
     await deps.db.transaction().execute(async (trx) => {
       // We have the lock, so the one that sent it is gone, and the answer with it.
-      if (was === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
+      if (was === 'sending') await moveSubmission(trx, submission, 'answer_lost', { uncertain_since: deps.now() })
       const patch = { error_code: 'abandoned', error_message: reason, settled_at: deps.now() }
-      const moved = await moveSubmission(trx, submissionId, 'abandoned', patch)
+      const moved = await moveSubmission(trx, submission, 'abandoned', patch)
       if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
       if (sent) {
         await settleRows(trx, submissionId, false, async () => ({ outcome: 'unknown', code: 'abandoned', reason }))
@@ -106,14 +106,14 @@ export async function adoptTask(
           `Task ${task.correlationId} is that of submission ${owner.submission_id}. Nothing was changed`,
         )
       }
-      if (state === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
+      if (state === 'sending') await moveSubmission(trx, submission, 'answer_lost', { uncertain_since: deps.now() })
       const patch = {
         ...callSucceeded,
         correlation_id: task.correlationId,
         accepted_at: deps.now(),
         overdue_since: null,
       }
-      const moved = await moveSubmission(trx, submissionId, 'adopted', patch)
+      const moved = await moveSubmission(trx, submission, 'adopted', patch)
       if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
       const result = `the task is ${task.status}`
       await recordAction(trx, {

@@ -4,7 +4,7 @@ import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
-import { DownloadFailed, saysUnknown } from '../../exchange/errors.ts'
+import { AnswerFormatError, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../reading/page-limits.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
@@ -158,9 +158,18 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<Address> {
     return { url: storableText(url), guessed }
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
-    if (saysUnknown(error)) return page
+    if (saysUnknown(error) || concernsThisCall(error)) return page
     throw error
   }
+}
+
+/**
+ * Whether a failed call says nothing of the service as a whole, such as a 403 or a redirect of a gateway: no reason to
+ * end a run whose other pages can be loaded. The page's attempts bound it. Pure.
+ */
+function concernsThisCall(error: unknown): boolean {
+  if (error instanceof AnswerFormatError) return error.tooLong
+  return error instanceof HttpError && (error.code === 'exchange_forbidden' || error.code === 'exchange_refused')
 }
 
 /**

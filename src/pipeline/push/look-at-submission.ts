@@ -94,7 +94,7 @@ async function plannedOrPart(deps: Deps, submission: Submission, lockLost: Abort
     if (earlier === 'writes' || keeps) {
       return deps.looks.atSubmissions(trx, [id], deps.config.exchange.pollIntervalMs)
     }
-    if ((await moveSubmission(trx, id, 'abandoned', { settled_at: deps.now() })) === null) return
+    if ((await moveSubmission(trx, submission, 'abandoned', { settled_at: deps.now() })) === null) return
     await releaseUnsent(trx, id)
     await deps.looks.atRun(trx, run_id)
   })
@@ -127,7 +127,7 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
   await deps.db.transaction().execute(async (trx) => {
     if (task.phase === 'terminal') {
       const patch = { ...polled, ...callSucceeded, terminal_at: deps.now(), task: storableJson(task.raw) }
-      await moveSubmission(trx, submission.submission_id, 'task_terminal', patch)
+      await moveSubmission(trx, submission, 'task_terminal', patch)
       return
     }
     await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()

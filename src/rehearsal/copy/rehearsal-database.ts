@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { type Database, noticesSilence } from '../../db/database.ts'
+import { type Database, keepIdle, noticesSilence } from '../../db/database.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
 import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
@@ -171,8 +171,7 @@ export async function lockRehearsal(
   client.on('error', () => {})
   try {
     await client.connect()
-    // It does nothing for as long as the mirror takes. A server before 14 does not know the setting.
-    await client.query("select set_config('idle_session_timeout', '0', false)").catch(() => {})
+    await keepIdle(client)
     await untilFree(signal, async () => {
       await takeLock(client, name)
       await check(client)

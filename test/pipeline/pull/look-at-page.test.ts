@@ -81,6 +81,51 @@ describe('a look at a page', () => {
     expect(rows).toEqual([{ removed: false }])
   })
 
+  const correlationId = uuid('task of the search')
+  async function expired(url: string): Promise<number> {
+    const { pageId } = await listed(url)
+    await ferry.ledger.db.updateTable('submission').set({ correlation_id: correlationId }).execute()
+    return pageId
+  }
+
+  it.each<[string, Answer]>([
+    ['302, as a gateway does', (response) => response.writeHead(302, { location: '/maintenance' }).end()],
+    ['403, as a firewall does', (response) => response.writeHead(403).end('<html>')],
+    ['a task that is too long to be read', json({ correlationId, status: 'x'.repeat(1_100_000) })],
+  ])('tries a page again whose fresh address was answered with %s', async (_, answer) => {
+    const gone: Answer = (response) => response.writeHead(403).end()
+    const renewed: Answer = (response) =>
+      json({ correlationId, status: 'Success', pageUrls: [{ url: `${server.url}/page?renewed` }] })(response)
+    await using server = await service({
+      '/page': [gone, gone],
+      '/page?renewed': [json(samplePage([company('Aske')]))],
+      [`/api/v2/bulk/tasks/${correlationId}`]: [answer, renewed],
+    })
+    await using deps = ferry.deps(server.url)
+    const pageId = await expired(server.url)
+    for (let failures = 1; failures <= 2; failures++) {
+      await lookAtPage(deps, pageId)
+      expect(await stateOf(pageId)).toBe('listed')
+      expect(await ferry.asked()).toMatchObject([{ look: `look-at-page ${pageId}` }])
+    }
+    await lookAtPage(deps, pageId)
+    expect(await stateOf(pageId)).toBe('loaded')
+  })
+
+  it('does not count an address that nobody was asked for, because the service is away, against the page', async () => {
+    const gone: Answer = (response) => response.writeHead(403).end()
+    const away: Answer = (response) => response.writeHead(503).end()
+    await using server = await service({
+      '/page': [gone],
+      [`/api/v2/bulk/tasks/${correlationId}`]: [away],
+    })
+    await using deps = ferry.deps(server.url)
+    const pageId = await expired(server.url)
+    await expect(lookAtPage(deps, pageId)).rejects.toMatchObject({ code: 'exchange_failed' })
+    const page = ferry.ledger.db.selectFrom('search_page').select(['state', 'failures'])
+    expect(await page.execute()).toEqual([{ state: 'listed', failures: 0 }])
+  })
+
   it('keeps nothing of a page whose run ended meanwhile', async () => {
     let arrived = 0
     await using server = await service({

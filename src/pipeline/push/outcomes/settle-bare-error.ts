@@ -57,11 +57,11 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
     }
     const moved =
       'refusal' in failure
-        ? await moveSubmission(trx, id, 'refused', {
+        ? await moveSubmission(trx, submission, 'refused', {
             settled_at: deps.now(),
             refusal: storableJson({ ...failure.refusal, verdict }),
           })
-        : await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+        : await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
     const splits = verdict === 'split' && (await maySplit(trx, moved.runId))
     const outcome =

@@ -75,9 +75,8 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       submission,
       async (trx) => {
         const { rest, elsewhere } = await outcomesFromResultFile(trx, submissionId, { mapping })
-        await mapAgain(deps, trx, submission, elsewhere)
         // What an error row says beside the file counts as well: of the two, the rejection, which may have been taken.
-        await fromErrors(deps, trx, submission, task, rest)
+        await fromErrors(deps, trx, submission, task, rest, elsewhere)
         if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
         await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
         await trx.updateTable('submission').set(callSucceeded).where('submission_id', '=', submissionId).execute()
@@ -143,7 +142,7 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     // A row that is too large alone will be so tomorrow: it is kept out until it changes.
     const tooLargeAlone = tooLarge && submission.row_count === 1
     const patch = { ...told, too_large: tooLarge && !tooLargeAlone }
-    const moved = await moveSubmission(trx, submission.submission_id, 'refused', patch)
+    const moved = await moveSubmission(trx, submission, 'refused', patch)
     if (moved === null) return
     // An attempt before this one may have been taken: then nobody knows what the service holds.
     const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
@@ -161,7 +160,7 @@ async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredR
   const told = { error_code: refusal.code, error_message: refusal.message, refusal: storableJson(refusal) }
   const moved = await deps.db.transaction().execute(async (trx) => {
     const patch = { ...told, terminal_at: deps.now() }
-    const moved = await moveSubmission(trx, id, 'refused_over_rows', patch)
+    const moved = await moveSubmission(trx, submission, 'refused_over_rows', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [id])
     return moved
   })
@@ -189,7 +188,7 @@ function refusalWords(error: HttpError): { code: string; reason: string } {
 export async function settleLost(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
-    const moved = await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)
+    const moved = await moveSubmission(trx, submission, 'task_unknown', patch)
     if (moved === null) return
     const said = { outcome: 'unknown', code: 'task_lost', reason: 'the service no longer knows the task' } as const
     await settleRows(trx, submission.submission_id, false, async () => said)
@@ -211,7 +210,7 @@ async function settleAs(
 ): Promise<void> {
   const id = submission.submission_id
   await deps.db.transaction().execute(async (trx) => {
-    const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+    const moved = await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
     if (moved === null) return
     if (moves) await lockSettlements(trx, id)
     await settleRows(trx, id, true, () => decide(trx))
@@ -231,17 +230,23 @@ async function wakeParts(deps: Deps, trx: Transaction<Schema>, submission: Submi
   await wakeFamily(deps, trx, submission, await lockFamily(trx, rootOf(submission)))
 }
 
+/** @param elsewhere properties that the result file names with another company than their mapping does. */
 async function fromErrors(
   deps: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   task: Task,
   unnamed: RowOutcome,
+  elsewhere: readonly string[] = [],
 ): Promise<RowOutcome> {
   const errors = task.rowErrors.map((error) => namedError(deps.contract, error))
   const byQuestion = errors.some((error) => error.question_id !== null)
   const questions = byQuestion ? await questionsOf({ ...deps, db: trx }) : []
-  return (await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)).rest
+  const told = await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)
+  // A mapping is asked for as it is.
+  const asked = submission.kind === 'company_mappings' ? [] : [...new Set([...elsewhere, ...told.elsewhere])]
+  await mapAgain(deps, trx, submission, asked)
+  return told.rest
 }
 
 async function questionsOf({ db }: Pick<Deps, 'db'>): Promise<Questions> {

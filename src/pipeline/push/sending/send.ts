@@ -35,38 +35,39 @@ export async function send(deps: Deps, submission: Submission, lockLost: AbortSi
   await noteUnknownTasks(deps, submission)
   const body = await beginSending(deps, submission)
   if (body === null) return
+  const sent = { ...submission, attempts: submission.attempts + 1 }
   let correlationId: string
   try {
     correlationId = (await deps.exchange.submit(requestOf(deps.contract, submission.kind).endpoint, body, lockLost))
       .correlationId
   } catch (error) {
-    await sendFailed(deps, submission, error)
+    await sendFailed(deps, sent, error)
     return
   }
-  await storeCorrelationId(deps, submission, correlationId)
-  deps.logger.info(
-    { run_id: submission.run_id, submission_id: submission.submission_id, correlation_id: correlationId },
-    'submission_accepted',
-  )
+  const stored = await storeCorrelationId(deps, sent, correlationId)
+  const about = { run_id: sent.run_id, submission_id: sent.submission_id, correlation_id: correlationId }
+  if (stored) deps.logger.info(about, 'submission_accepted')
+  else deps.logger.warn(about, 'submission_answered_too_late')
 }
 
 /**
  * A correlation id that we have and do not store would make the submission uncertain for no reason, so a database
  * that hiccups is asked again a few times. Beyond that the look fails, and the submission is found in `sending`.
+ *
+ * @returns false when another look has gone on without the answer.
  */
-async function storeCorrelationId(deps: Deps, submission: Submission, correlationId: string): Promise<void> {
+async function storeCorrelationId(deps: Deps, submission: Submission, correlationId: string): Promise<boolean> {
   const attempts = 5
   for (let attempt = 1; ; attempt++) {
     try {
-      await deps.db.transaction().execute(async (trx) => {
+      return await deps.db.transaction().execute(async (trx) => {
         const patch = { ...callSucceeded, correlation_id: correlationId, accepted_at: deps.now() }
-        const moved = await moveSubmission(trx, submission.submission_id, 'accepted', patch)
-        if (moved !== null) {
-          const inMs = pollInMs(deps.config.exchange.pollIntervalMs, 0)
-          await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
-        }
+        const moved = await moveSubmission(trx, submission, 'accepted', patch)
+        if (moved === null) return false
+        const inMs = pollInMs(deps.config.exchange.pollIntervalMs, 0)
+        await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
+        return true
       })
-      return
     } catch (error) {
       if (attempt === attempts) throw error
       await delay(200 * attempt)
@@ -90,9 +91,10 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   if (error instanceof TransportError || declined) {
     // One that declines has answered.
     const answered = declined ? { answers_lost_since: null } : {}
-    await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'not_sent', answered))
+    const moved = await deps.db.transaction().execute((trx) => moveSubmission(trx, submission, 'not_sent', answered))
     if (declined && error.status === 401) throw unauthorized(error)
-    await callFailed(deps, submission, error)
+    // Otherwise another look has it, whose own calls count.
+    if (moved !== null) await callFailed(deps, submission, error)
     return
   }
   if (error instanceof HttpError) {
@@ -132,7 +134,7 @@ export async function becomeUncertain(
   retryAfterMs: number | null = null,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    await moveSubmission(trx, submission.submission_id, 'answer_lost', {
+    await moveSubmission(trx, submission, 'answer_lost', {
       uncertain_since: deps.now(),
       error_code: reason.code,
       error_message: storableText(reason.message),
@@ -167,7 +169,7 @@ export async function beginSending(deps: Deps, submission: Submission): Promise<
   }
   const content = () => readPayload(deps.db, id)
   if (written !== null) {
-    const moved = await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'send_begun', attempt))
+    const moved = await deps.db.transaction().execute((trx) => moveSubmission(trx, submission, 'send_begun', attempt))
     return moved === null ? null : { bytes: written, content }
   }
   // One snapshot for rows and hashes: what is recorded as sent is what the payload says.
@@ -175,7 +177,7 @@ export async function beginSending(deps: Deps, submission: Submission): Promise<
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => {
-      const moved = await moveSubmission(trx, id, 'send_begun', attempt)
+      const moved = await moveSubmission(trx, submission, 'send_begun', attempt)
       if (moved === null) return null
       let changed = false
       const body = writeBody(deps, trx, submission, () => {

@@ -8,6 +8,19 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
+it('a server that ends idle sessions ends none that may hold a lock', async () => {
+  const options = { max: 1, applicationName: 'nightferry tests', searchPath: 'public', onIdleError: () => {} }
+  const owner = createPool(database.url, options)
+  await owner.query(`alter database ${database.name} set idle_session_timeout = '1min'`)
+  await owner.end()
+  const pool = createPool(database.url, options)
+  try {
+    expect((await pool.query('show idle_session_timeout')).rows).toEqual([{ idle_session_timeout: '0' }])
+  } finally {
+    await pool.end()
+  }
+})
+
 it('a server that compiles costly statements compiles none of ours', async () => {
   const options = { max: 1, applicationName: 'nightferry tests', searchPath: 'public', onIdleError: () => {} }
   const owner = createPool(database.url, options)

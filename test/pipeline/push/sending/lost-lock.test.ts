@@ -1,0 +1,85 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { HttpError, TransportError, UncertainSubmission } from '../../../../src/exchange/errors.ts'
+import type { Deps } from '../../../../src/pipeline/deps.ts'
+import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
+import { patience } from '../../../helpers/patience.ts'
+import { type Ferry, openFerry } from '../ferry.ts'
+import { json, refusal, reset, service } from '../service.ts'
+
+const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
+const post = '/api/v1/bulk/company-mappings'
+const list = '/api/v2/bulk/tasks'
+const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(() => ferry.clear())
+afterAll(() => ferry.close())
+
+/** Ends the connections that hold locks, as an administrator does: the looks go on. */
+async function loseLocks(): Promise<void> {
+  const held = sql`select from pg_locks where locktype = 'advisory' and database = (
+    select oid from pg_database where datname = current_database())`
+  await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = (
+    select oid from pg_database where datname = current_database())`.execute(ferry.ledger.db)
+  await vi.waitFor(async () => expect((await held.execute(ferry.ledger.db)).rows).toEqual([]), patience)
+}
+
+describe('a look whose lock was lost', () => {
+  it('does not clear a later attempt by a list of tasks that it asked for before', async () => {
+    await using server = await service({ [post]: [reset, refusal(502)], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    const getTasks: Deps['exchange']['getTasks'] = async () => {
+      await loseLocks()
+      for (let look = 0; look < 2; look++) await lookAtSubmission(deps, id)
+      return []
+    }
+    await Promise.allSettled([lookAtSubmission({ ...deps, exchange: { ...deps.exchange, getTasks } }, id)])
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', attempts: 2, repeats: 1 })
+    expect(server.count(post)).toBe(2)
+  })
+
+  const late = '0b6c2f4e-0000-4000-8000-000000000002'
+  type Outcome = (call: { method: string; url: string }) => Promise<{ correlationId: string }>
+  it.each<[string, Outcome]>([
+    ['was never sent', (call) => Promise.reject(new TransportError(call, 'its turn never came', false, null))],
+    [
+      'was refused',
+      (call) =>
+        Promise.reject(new HttpError(call, { status: 403, errorCode: 'x', serviceMessage: 'm', retryAfterMs: null })),
+    ],
+    ['had no answer', (call) => Promise.reject(new UncertainSubmission(call, new Error('reset')))],
+    ['was answered', async () => ({ correlationId: late })],
+  ])('does not touch a later attempt because its own %s', async (_, outcome) => {
+    await using server = await service({ [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    const begun = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<{ correlationId: string }>()
+    const after: Deps['exchange']['submit'] = () => {
+      begun.resolve()
+      return answer.promise
+    }
+    let next: Promise<unknown> = Promise.resolve()
+    const submit: Deps['exchange']['submit'] = async () => {
+      await loseLocks()
+      await lookAtSubmission(deps, id)
+      ferry.clock.pass(60_000)
+      await lookAtSubmission(deps, id)
+      next = lookAtSubmission({ ...deps, exchange: { ...deps.exchange, submit: after } }, id)
+      await begun.promise
+      return await outcome({ method: 'POST', url: `${server.url}${post}` })
+    }
+    await Promise.allSettled([lookAtSubmission({ ...deps, exchange: { ...deps.exchange, submit } }, id)])
+    expect(await ferry.submission(id)).toMatchObject({ state: 'sending', attempts: 2, failures: 0 })
+    answer.resolve({ correlationId })
+    await next
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', correlation_id: correlationId })
+  })
+})
