@@ -250,7 +250,7 @@ export async function createProgram(
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000_000), 100)
     .option('--csv', 'print CSV instead of text')
     .action(async (options: ChangesOptions) => done(await (await import('./verbs/changes.ts')).changes(cli, options)))
-  verb('drift', 'list what is at the service and no longer in the partner database')
+  verb('drift', 'list what the service has of rows that are gone here, and of hotels that became another company')
     .option('--stream <name>', 'only what belongs to this stream', someText)
     .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 100)
     .action(async (options: DriftOptions) => done(await (await import('./verbs/list-rows.ts')).drift(cli, options)))

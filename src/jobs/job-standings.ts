@@ -43,7 +43,8 @@ export async function pauseJob(
       .returning('job')
       .executeTakeFirst()
     if (paused === undefined) return false
-    await recordAction(trx, { verb: 'pause', actor, at, rows: 0, asked: { job, ...(reason !== null && { reason }) } })
+    const asked = { job, ...(reason !== null && { reason }) }
+    await recordAction(trx, { verb: 'pause', actor, at, rows: 0, asked, result: 'paused' })
     return true
   })
 }
@@ -60,7 +61,7 @@ export async function resumeJob(
   return await db.transaction().execute(async (trx) => {
     const resumed = await trx.deleteFrom('job_pause').where('job', '=', job).returning('job').executeTakeFirst()
     if (resumed === undefined) return false
-    await recordAction(trx, { verb: 'resume', actor, at, rows: 0, asked: { job } })
+    await recordAction(trx, { verb: 'resume', actor, at, rows: 0, asked: { job }, result: 'resumed' })
     return true
   })
 }

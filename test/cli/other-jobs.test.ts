@@ -39,6 +39,14 @@ describe('jobs that do a part of a night', () => {
     expect(await finalTables(world.pool)).toEqual(night)
   })
 
+  test('compare nothing, and differences names the job that does', async () => {
+    const { rows } = await world.pool.query('select from input_comparison')
+    expect(rows).toEqual([])
+    const { stdout } = await call('differences')
+    expect(stdout).toContain('Nothing has been compared yet: only nightly-sync compares')
+    expect(stdout).toContain('nightferry run nightly-sync')
+  })
+
   test('send nothing where nothing has changed', async () => {
     const { rows: before } = await world.sandboxPool.query('select count(*) from request_log where method = $1', [
       'POST',

@@ -11,6 +11,7 @@ const spellings = [
   /\breadonly code = '(\w+)'/g,
   /\bcode: typeof code === 'string' \? code : '(\w+)'/g,
   /\b(?:error_)?code: '(\w+)'/g,
+  /\boutcome_code = '(\w+)'/g,
   /\bnew StopRun\(\s*(?:[\w.]+ \?\? )?'(\w+)'/g,
   /sameOutcome\([^)]*'(?:rejected|unknown)',\s*'(\w+)'/g,
   /then '(\w+)'\s+(?:else (?:named|told)\.code|when \$\{mapping\}|else told)/g,
@@ -138,8 +139,18 @@ test('a code is found in each of the ways in which sources write one', () => {
     "export type HttpErrorCode =\n  | 'four'\n  | 'five'",
     "error_code: 'six'",
     "sameOutcome(trx, id, 'unknown', 'seven', reason)",
+    "set outcome = null, outcome_code = 'eight',",
   ].join('\n')
-  expect(sorted(codesOf({ path: 'any', text }))).toEqual(['five', 'four', 'one', 'seven', 'six', 'three', 'two'])
+  expect(sorted(codesOf({ path: 'any', text }))).toEqual([
+    'eight',
+    'five',
+    'four',
+    'one',
+    'seven',
+    'six',
+    'three',
+    'two',
+  ])
 })
 
 function codesOf({ text }: Page): string[] {

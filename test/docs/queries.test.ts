@@ -62,6 +62,14 @@ test.each(views)('docs/tables.md lists the columns of the view %s in their order
   expect(firstCells(section(readPage('docs/tables.md'), view))).toEqual(rows.map(({ name }) => name))
 })
 
+test('docs/tables.md lists every verb that leaves an action', () => {
+  const { text } = readPage('src/db/tables/run-tables.ts')
+  const verbs = /type ActionVerb =((?:\s*\| '[\w-]+')+)/.exec(text)?.[1]?.match(/[\w-]+/g) ?? []
+  expect(verbs.length).toBeGreaterThan(10)
+  const [row = ''] = /^\| `verb` .*$/m.exec(section(readPage('docs/tables.md'), 'actions')) ?? []
+  expect([...row.matchAll(/`([^`]+)`/g)].map(([, word]) => word).sort()).toEqual(['verb', ...verbs].sort())
+})
+
 test('docs/tables.md describes every view of the schema', async () => {
   const { rows } = await client.query<{ name: string }>(
     `select table_name as name from information_schema.views where table_schema = 'nightferry'`,

@@ -212,10 +212,10 @@ it('a job that is paused starts only when it is resumed, and both are written do
   const { jobs } = await api.json<{ jobs: { job: string; paused: { reason: string } | null }[] }>('/v1/jobs')
   expect(jobs.find(({ job }) => job === 'push')?.paused).toMatchObject({ reason: 'audit' })
   expect(await api.json('/v1/jobs/push/resume', posted({}))).toEqual({ paused: false })
-  const { rows } = await api.world.pool.query('select verb, asked from action order by action_id desc limit 2')
+  const { rows } = await api.world.pool.query('select verb, asked, result from action order by action_id desc limit 2')
   expect(rows).toMatchObject([
-    { verb: 'resume', asked: { job: 'push' } },
-    { verb: 'pause', asked: { job: 'push', reason: 'audit' } },
+    { verb: 'resume', asked: { job: 'push' }, result: 'resumed' },
+    { verb: 'pause', asked: { job: 'push', reason: 'audit' }, result: 'paused' },
   ])
 })
 

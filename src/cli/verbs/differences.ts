@@ -51,7 +51,7 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
       printLine(
         cli.stdout,
         last === null
-          ? 'Nothing has been compared yet: the first run that loads a search does so.'
+          ? 'Nothing has been compared yet: only nightly-sync compares. Start it with nightferry run nightly-sync, or schedule it.'
           : `${comparisonLine(last)}\nBy run ${last.run_id}, ${moment(last.compared_at)} UTC.`,
       )
       if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)

@@ -182,7 +182,10 @@ export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCo
 
 export type DriftOptions = CommonOptions & { stream?: string; limit: number }
 
-/** `nightferry drift`: what is at the service and no longer in the partner's database, by row and since when. */
+/**
+ * `nightferry drift`: what is at the service and no longer in the partner's database, and what a company still holds of
+ * a hotel that became another one; by row, with the company and since when.
+ */
 export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> {
   const { stream = null, limit } = options
   if (stream !== null) requireStream(cli, options, stream)
@@ -197,11 +200,13 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
       rows.length === 0
         ? `${stream === null ? 'Nothing' : `Nothing of ${stream}`} is known to be at the service and gone here${stream === null ? '.' : '; nightferry drift without --stream looks at all streams.'} A stream with capture: snapshot sees it in every run, one with a cursor when all its rows are read: every fullEvery, 7 days unless it says otherwise, and with fullEvery: never in none.`
         : table(
-            ['hotel', 'stream', 'row', 'last accepted (UTC)', 'gone since (UTC)'],
+            ['hotel', 'stream', 'row', 'why', 'company', 'last accepted (UTC)', 'gone since (UTC)'],
             rows.map((row) => [
               row.partner_id,
               row.stream,
               row.row_key,
+              row.why,
+              row.company_id,
               moment(row.accepted_at),
               moment(row.gone_since),
             ]),

@@ -67,7 +67,7 @@ function refuseUnkept(versions: readonly ReferenceVersion[], from: number, to: n
 }
 
 async function accept(cli: Cli, db: Db, options: ReferenceOptions): Promise<void> {
-  const accepted = await acceptUntaken(db, cli.now(), actingUser(cli).user)
+  const accepted = await acceptUntaken(db, actingUser(cli), cli.now())
   if (accepted === null) throw new UsageError('All reference data were taken; there is nothing to accept')
   if (options.json) printJson(cli.stdout, accepted)
   else {

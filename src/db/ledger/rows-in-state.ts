@@ -217,7 +217,7 @@ export async function parkedGroups(
   return { groups, total }
 }
 
-/** A row that the service has, or may have, and the partner has no longer. */
+/** A row that the service has, or may have, where the partner wants it no longer. */
 type DriftRow = {
   stream: string
   partner_id: string
@@ -226,9 +226,13 @@ type DriftRow = {
   accepted_at: Date | null
   outcome: string | null
   gone_since: Date
+  /** `gone`: the partner has it no longer; `remapped`: its hotel is another company now. */
+  why: 'gone' | 'remapped'
+  /** Which company holds it; null where its hotel is not mapped. */
+  company_id: string | null
 }
 
-/** What is at the service and no longer at the partner, newest first. */
+/** What is at the service and no longer at the partner, or at a company that its hotel was, newest first. */
 export async function driftRows(db: Database, stream: string | null, limit: number): Promise<DriftRow[]> {
   const { rows } = await sql<DriftRow>`
     select * from drift

@@ -184,6 +184,7 @@ export type ActionVerb =
   | 'resend'
   | 'repair'
   | 'reread'
+  | 'reference'
   | 'accept-removals'
   | 'restore'
   | 'approve'

@@ -203,7 +203,7 @@ export const ledgerRoutes: readonly Route[] = [
     id: 'listDrift',
     method: 'GET',
     path: '/v1/drift',
-    summary: 'What is at the service and no longer in the partner’s database',
+    summary: 'What the service has of rows that are gone here, and of hotels that became another company',
     access: 'read',
     query: z.strictObject({ limit, stream: filterFields.stream }),
     answers: { 200: z.object({ rows: z.array(document), more }) },

@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
@@ -153,16 +154,22 @@ export async function untakenReference(db: Database): Promise<UntakenReference |
 }
 
 /**
- * Says that what was not taken is right: the next fetch that comes to the same is taken.
+ * Says that what was not taken is right: the next fetch that comes to the same is taken. Writes down who said so, for
+ * what was not taken is forgotten then.
  * @returns what was accepted, or null where everything was taken.
  */
-export async function acceptUntaken(db: Database, at: Date, by: string): Promise<UntakenReference | null> {
-  const accepted = await db
-    .updateTable('reference_withheld')
-    .set({ accepted_at: at, accepted_by: by })
-    .returningAll()
-    .executeTakeFirst()
-  return accepted ?? null
+export async function acceptUntaken(db: Database, actor: Actor, at: Date): Promise<UntakenReference | null> {
+  return await db.transaction().execute(async (trx) => {
+    const accepted = await trx
+      .updateTable('reference_withheld')
+      .set({ accepted_at: at, accepted_by: actor.user })
+      .returningAll()
+      .executeTakeFirst()
+    if (accepted === undefined) return null
+    const asked = { accept: accepted.reason }
+    await recordAction(trx, { verb: 'reference', actor, at, rows: 0, asked, result: 'the next run takes them' })
+    return accepted
+  })
 }
 
 /** The documents as they stood in a version that is kept, without `raw`. Version 0 holds none. */

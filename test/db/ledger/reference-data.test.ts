@@ -24,6 +24,7 @@ beforeAll(async () => {
 beforeEach(() => ledger.clear())
 afterAll(() => ledger.close())
 
+const ann = { user: 'ann', host: 'desk' }
 const monday = new Date('2026-11-16T02:00:00Z')
 const tuesday = new Date('2026-11-17T02:00:00Z')
 const nothing: FetchedDocuments = { unit_type: [], group: [], custom_property: [], framework: [] }
@@ -269,14 +270,14 @@ describe('reference data that shrink', () => {
 
   it('reference data that shrink are taken once a person accepts them, and not when they then hold something else', async () => {
     await keep({ framework: [whole] })
-    expect(await acceptUntaken(ledger.db, monday, 'ann')).toBeNull()
+    expect(await acceptUntaken(ledger.db, ann, monday)).toBeNull()
     await keep({}, monday)
     await keep({}, tuesday)
     expect(await untakenReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
-    await acceptUntaken(ledger.db, tuesday, 'ann')
+    await acceptUntaken(ledger.db, ann, tuesday)
     expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ notTaken: expect.anything() })
     expect(await keep({})).toMatchObject({ notTaken: expect.anything() })
-    expect(await acceptUntaken(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
+    expect(await acceptUntaken(ledger.db, ann, tuesday)).toMatchObject({ accepted_by: 'ann' })
     expect(await keep({})).toMatchObject({ version: 2 })
     expect(await stored()).toEqual([])
     expect(await untakenReference(ledger.db)).toBeNull()
