@@ -23,7 +23,7 @@ import {
 } from './reference-data.ts'
 import { withoutKey } from './secret-forms.ts'
 import { decodeSubmitted, submissionFailure } from './submit-outcome.ts'
-import { decodeTask, decodeTasks, type Task } from './task.ts'
+import { decodeTask, decodeTasks, type Task, taskKey } from './task.ts'
 
 export type ExchangeClientOptions = {
   /** Base address of the service; a path prefix is kept. */
@@ -228,7 +228,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
 function taskNamed(correlationId: string, apiKey: string): (contract: Contract, json: unknown) => Task {
   return (contract, json) => {
     const task = decodeTask(contract, withoutKey(json, apiKey))
-    if (task.correlationId.toLowerCase() === correlationId.toLowerCase()) return task
+    if (taskKey(task.correlationId) === taskKey(correlationId)) return task
     throw new AnswerFormatError(`asked for task ${correlationId}, answered with ${task.correlationId}`)
   }
 }

@@ -53,6 +53,16 @@ export function decodeTask(contract: Contract, json: unknown): Task {
   }
 }
 
+/** What two spellings of a task's id have in common: a uuid is the same in capitals. Pure. */
+export function taskKey(correlationId: string): string {
+  return correlationId.toLowerCase()
+}
+
+/** The spellings of a task's id under which the answer to its request may have been stored. Pure. */
+export function taskSpellings(correlationId: string): string[] {
+  return [correlationId, taskKey(correlationId), correlationId.toUpperCase()]
+}
+
 /**
  * Reads the list of the newest tasks and skips what is no task. Listed tasks carry no results (Spec gap: the item
  * layout is not shown, docs/spec-gaps.md): their lists stay empty here, read the task for them.

@@ -4,6 +4,7 @@ import type { Schema } from '../db/tables/database-schema.ts'
 import type { WebhookEffect } from '../db/tables/service-tables.ts'
 import type { SubmissionState } from '../db/tables/submission-tables.ts'
 import type { Contract } from '../exchange/contract.ts'
+import { taskKey, taskSpellings } from '../exchange/task.ts'
 import { decodeWebhookEvent, type WebhookEvent } from '../exchange/webhook-event.ts'
 import type { Looks } from '../pipeline/deps.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
@@ -68,7 +69,9 @@ type Tasks = { byId: ReadonlyMap<string, Named>; mayBe: boolean }
  * `sending` before it is sent, and its correlation id takes the place of that state.
  */
 async function namedTasks(trx: Transaction<Schema>, events: readonly { told: WebhookEvent }[]): Promise<Tasks> {
-  const ids = events.flatMap(({ told }) => (told.what === 'bulk' ? spellings(told.correlationId) : []))
+  const ids = events.flatMap(({ told }) =>
+    told.what === 'bulk' ? taskSpellings(storableText(told.correlationId)) : [],
+  )
   if (ids.length === 0) return { byId: new Map(), mayBe: false }
   const { rows } = await sql<Named & { mayBe: boolean }>`
     select s.submission_id, s.correlation_id, s.state, r.state = 'running' as running, open."mayBe"
@@ -82,13 +85,8 @@ async function namedTasks(trx: Transaction<Schema>, events: readonly { told: Web
   return { byId, mayBe: rows[0]?.mayBe ?? false }
 }
 
-/** A uuid is the same in capitals. */
-function spellings(id: string): string[] {
-  return [storableText(id), key(id)]
-}
-
 function key(id: string): string {
-  return storableText(id).toLowerCase()
+  return taskKey(storableText(id))
 }
 
 /** What an event does; null: it waits. Pure. */

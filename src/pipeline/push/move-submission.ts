@@ -4,22 +4,23 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { type AnswerFormatError, countedCode, DownloadFailed, HttpError } from '../../exchange/errors.ts'
-import type { Task } from '../../exchange/task.ts'
+import { type Task, taskKey } from '../../exchange/task.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, retryInMs } from '../when-to-look.ts'
 import { nextState, type SubmissionEvent } from './submission-state.ts'
 
 /**
- * Applies an event to a stored submission under its row's lock. An event is one of the attempt to send that the caller
- * has read: its lock may be lost while it waits for the service, and another look may have sent the same again. Besides
- * it, `state` is written where a request is
+ * Applies an event to a stored submission under its row's lock. Besides it, `state` is written where a request is
  * planned, and where a new run gives up searches and unsent plans of an ended one (`adoptUnfinished`). A plan that is
  * only shown and a rehearsal end requests at once, in copies of the tables.
+ *
+ * An event is one of the attempt to send that the caller has read: the lock of a look may be lost while it waits for
+ * the service, and another look may have sent the same again.
  * @param submission as the caller has read it.
  * @returns the new state, and the run that the submission belongs to by now: a later one may have taken it over. Null
- *   when the submission's state does not expect the event, it was sent again since, or the destination that it went to is not in use any more:
- *   its rows lie there. Nothing was changed then.
+ *   when the submission's state does not expect the event, another attempt was begun since, or the destination that it
+ *   went to is not in use any more: its rows lie there. Nothing was changed then.
  */
 export async function moveSubmission(
   trx: Transaction<Schema>,
@@ -263,7 +264,8 @@ export const unreadableCode = 'task_too_large'
  */
 export async function endUnreadable(deps: Deps, submission: Submission, error: AnswerFormatError): Promise<boolean> {
   const tasks = await deps.exchange.getTasks().catch(() => [])
-  const listed = tasks.find(({ correlationId }) => correlationId === submission.correlation_id)
+  const key = taskKey(submission.correlation_id ?? '')
+  const listed = tasks.find(({ correlationId }) => taskKey(correlationId) === key)
   if (listed?.phase !== 'terminal') return false
   await deps.db.transaction().execute(async (trx) => {
     await moveSubmission(trx, submission, 'task_terminal', {

@@ -87,6 +87,11 @@ describe('imports that the ledger does not know', () => {
     },
   )
 
+  it('imports that the ledger does not know are none whose ids the list spells in capitals', async () => {
+    const spelled = task({ ...import_, correlationId: known.toUpperCase() })
+    expect(await begun(json([spelled]))).toEqual({ remarks: [], notices: [] })
+  })
+
   it('imports that the ledger does not know are worth knowing alone once an earlier run has told of some', async () => {
     await begun(json([task(import_)]))
     // A run that failed has told nobody.

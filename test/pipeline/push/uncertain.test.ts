@@ -288,6 +288,25 @@ describe('a POST whose answer was lost', () => {
     expect((await ferry.submission(id)).state).toBe('planned')
   })
 
+  it.each([
+    ['capitals', ours.toUpperCase(), ours],
+    ['small letters', ours, ours.toUpperCase()],
+  ])('does not wait for a task of another submission that is listed in %s', async (_, spelled, correlation_id) => {
+    await using server = await service({ [post]: [reset], [list]: [json([mappingTask(spelled, 'InProgress')])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    const { run_id } = await ferry.submission(id)
+    const other = { run_id, kind: 'company_mappings', state: 'accepted', row_count: 0 } as const
+    await ferry.ledger.db
+      .insertInto('submission')
+      .values({ ...other, correlation_id })
+      .execute()
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', repeats: 1 })
+  })
+
   it('waits out the grace although nothing is listed yet', async () => {
     await using server = await service({ [post]: [reset, json({ correlationId: second })], [list]: [json([])] })
     await using deps = ferry.deps(server.url)

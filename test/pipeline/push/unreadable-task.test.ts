@@ -65,6 +65,11 @@ it.each([
   expect(halves.map(({ row_count }) => row_count)).toEqual([1, 1])
 })
 
+it('a task whose answer is too long is found in a list that spells its id in capitals', async () => {
+  await using world = await sent('Success', [{ correlationId: correlationId.toUpperCase(), status: 'Success' }])
+  expect(await ferry.submission(world.id)).toMatchObject({ state: 'terminal', error_code: 'task_too_large' })
+})
+
 it('a single row whose task has an answer that is too long is unknown, and says which setting bounds it', async () => {
   await using world = await sent('PartialSuccess', [{ correlationId, status: 'PartialSuccess' }], 1)
   await lookAtSubmission(world.deps, world.id)

@@ -12,6 +12,7 @@ import { requestOf, taskNamesOf } from '../kinds.ts'
 import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
 import { afterReading, earliestStamp, latestStamp } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
+import { type Owner, ownersOf } from './task-owners.ts'
 
 /**
  * Decides what becomes of a POST whose answer was lost. While a task that may be ours is unfinished, nothing is
@@ -99,7 +100,7 @@ type ReadCandidates = { tasks: Task[]; owners: Owner[]; earliest: Date; candidat
 async function readCandidates(deps: Deps, submission: Submission): Promise<ReadCandidates> {
   const tasks = await deps.exchange.getTasks()
   const earliest = earliestStamp(attemptOf(submission), submission.skew_low_ms, deps.exchange.skew())
-  const owners = await ownersOf(deps, [
+  const owners = await ownersOf(deps.db, [
     ...tasks.map(({ correlationId }) => correlationId),
     ...(submission.listed?.candidates ?? []),
   ])
@@ -260,15 +261,4 @@ async function acceptedBefore({ db }: Deps, moment: Date): Promise<boolean> {
     .limit(1)
     .executeTakeFirst()
   return earlier !== undefined
-}
-
-type Owner = { correlation_id: string; accepted_at: Date | null }
-
-/** Which of these tasks are known to be of our submissions, and since when. */
-async function ownersOf(deps: Deps, correlationIds: readonly string[]): Promise<Owner[]> {
-  // One parameter, however long the list: a statement takes 65,535. What Postgres cannot store is none of ours.
-  const ids = correlationIds.filter((id) => !id.includes('\0') && id.isWellFormed())
-  const { rows } = await sql<Owner>`
-    select correlation_id, accepted_at from submission where correlation_id = any(${ids}::text[])`.execute(deps.db)
-  return rows
 }

@@ -8,6 +8,7 @@ import type { Deps } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
 import { kindNamesOf } from '../../streams/kind-names.ts'
 import { requestOf } from '../kinds.ts'
+import { ownersOf } from './task-owners.ts'
 
 /** A task that comes sooner after the last request may be one of which the answer was lost. Milliseconds. */
 const surelyLaterMs = 10 * 60_000
@@ -92,13 +93,14 @@ function isImport(contract: Contract, { requestType, taskKind }: Pick<Task, 'req
 }
 
 async function withoutKnown(db: Database, tasks: readonly Task[]): Promise<Task[]> {
-  // What PostgreSQL cannot store is none of ours.
-  const ids = tasks.map(({ correlationId }) => correlationId).filter((id) => !id.includes('\0') && id.isWellFormed())
-  if (ids.length === 0) return []
-  const { rows } = await sql<{ correlation_id: string }>`
-    select correlation_id from submission where correlation_id = any(${ids}::text[])`.execute(db)
-  const known = new Set(rows.map(({ correlation_id }) => correlation_id))
-  return tasks.filter(({ correlationId }) => ids.includes(correlationId) && !known.has(correlationId))
+  // One whose id PostgreSQL cannot store is not told of.
+  const storable = tasks.filter(({ correlationId: id }) => !id.includes('\0') && id.isWellFormed())
+  const owners = await ownersOf(
+    db,
+    storable.map(({ correlationId }) => correlationId),
+  )
+  const known = new Set(owners.map(({ correlation_id }) => correlation_id))
+  return storable.filter(({ correlationId }) => !known.has(correlationId))
 }
 
 /** For so long people know what a report has told them of imports that the ledger does not know. */
