@@ -61,26 +61,33 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
  * property is in flight.
  */
 function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
-  const { runId, maxRows } = options
   return sql<boolean>`(row.pending
         and row.checked_hash = row.desired_hash
         and row.invalid_reason is null
         and row.gone_at is null
         and row.guard_run is null
         and (row.refused_hash is distinct from row.desired_hash or ${failedWithOther(options)})
-        and not exists (
-          select from submission_row tried
-          where tried.row_id = row.row_id
-            and tried.sent_hash is not distinct from row.desired_hash
-            -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
-            and (
-              select submission.run_id = ${runId}
-                and (submission.attempted_at is not null or coalesce(tried.outcome,
-                  submission.rest_outcome) is not null)
-                -- What was too large for the service is tried again in smaller requests.
-                and not (submission.too_large and (submission.too_large_row is not null
-                  or submission.row_count > ${maxRows}))
-              from submission where submission.submission_id = tried.submission_id)))`
+        and not ${wasTried(options)})`
+}
+
+/**
+ * Whether a row, called `row`, was sent in this run as it is. A row has one request at a time, and that of its outcome
+ * is the last: one line is looked up, however many nights have sent the row. As the first line from its key on: asked
+ * for the row by its number, a planner that knows of few nights would read the lines of all of them.
+ */
+function wasTried({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
+  return sql<boolean>`coalesce((
+    -- By the request, not by the run: a run may have thousands of them.
+    select last.run_id = ${runId}
+      -- What was too large for the service is tried again in smaller requests.
+      and not (last.too_large and (last.too_large_row is not null or last.row_count > ${maxRows}))
+      and (
+        select (submission_id, row_id, sent_hash) = (last.submission_id, row.row_id, row.desired_hash)
+        from submission_row
+        where (submission_id, row_id) >= (last.submission_id, row.row_id)
+        order by submission_id, row_id
+        limit 1)
+    from submission last where last.submission_id = row.outcome_submission), false)`
 }
 
 /**
