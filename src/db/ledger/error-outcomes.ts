@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
-import type { RowOutcome } from './settle-outcomes.ts'
+import { inOtherCompany, type RowOutcome } from './settle-outcomes.ts'
 
 /** An error row of a task, in the terms of the ledger. What it does not name is null. */
 export type NamedError = {
@@ -39,13 +39,16 @@ const batch = 5_000
  * Outcomes from the rows that the task's error names. An error matches every row that it does not tell apart: by the
  * partner's id, or by the company where it has none that is known here; then by data point, question, custom property,
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
- * nothing. A row that no error names alone is rejected too, and may have been taken: nobody says which one is meant.
- * So may be what a result file has confirmed, or rejected without proof: the rejection counts, and proves nothing.
- * Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
+ * nothing; where it names a property of the request, that is another company at the service than its mapping says, so
+ * its rows went there: nobody knows what they are here, nor what those of a property are whose company it is. A row
+ * that no error names alone is rejected too, and may have been taken: nobody says which one is meant. So may be what a
+ * result file has confirmed, or rejected without proof: the rejection counts, and proves nothing. Errors that match no
+ * row are kept with the submission, each with the reason. Inside `settleRows`.
  *
  * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, unknown with a reason,
  *   or confirmed, as a result file has said. What that has said of single rows already stays.
- * @returns how many errors match none of the submission's rows, and what that leaves to be said of unnamed ones.
+ * @returns how many errors match none of the submission's rows, what that leaves to be said of unnamed ones, and the
+ *   partner ids of the submission that errors name with another company than the mapping does.
  */
 export async function outcomesFromErrors(
   trx: Transaction<Schema>,
@@ -53,15 +56,19 @@ export async function outcomesFromErrors(
   errors: readonly NamedError[],
   unnamed: RowOutcome,
   questions: Questions = [],
-): Promise<{ unmatched: number; rest: RowOutcome }> {
-  if (errors.length === 0) return { unmatched: 0, rest: unnamed }
+): Promise<{ unmatched: number; rest: RowOutcome; elsewhere: string[] }> {
+  if (errors.length === 0) return { unmatched: 0, rest: unnamed, elsewhere: [] }
   await stageErrors(trx, errors)
   await readSentRows(trx, questions)
   await matchErrors(trx)
-  const unmatched = await keepUnmatched(trx, submissionId)
+  const { unmatched, unplaced } = await keepUnmatched(trx, submissionId)
+  if (unnamed.outcome === 'inferred') await doubtElsewhere(trx)
   await rejectNamed(trx, unnamed)
+  const { rows: elsewhere } = await sql<{ partner_id: string }>`
+    select distinct partner_id from named_error where is_elsewhere order by partner_id`.execute(trx)
   await sql`drop table named_error, sent_row, matched_error`.execute(trx)
-  return { unmatched, rest: unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors }
+  const rest = unplaced === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors
+  return { unmatched, rest, elsewhere: elsewhere.map(({ partner_id }) => partner_id) }
 }
 
 async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError[]): Promise<void> {
@@ -70,7 +77,7 @@ async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError
       ordinal bigint generated always as identity,
       company_id text, partner_id text, data_point_id text, question_id text, property_id text, standard_id text,
       field_type_id text, period_type text, year bigint, month integer, code text, reason text, why text,
-      number bigint
+      is_elsewhere boolean not null default false, number bigint
     ) on commit drop`.execute(trx)
   for (let start = 0; start < errors.length; start += batch) {
     await sql`
@@ -85,8 +92,9 @@ async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError
   await sql`analyze named_error`.execute(trx)
   await sql`
     update named_error set why = 'it names ' || named_error.partner_id || ' and company ' || named_error.company_id
-                                 || ', but ' || named_error.partner_id || ' is company ' || mapping.company_id
-    from mapping
+                                 || ', but ' || named_error.partner_id || ' is company ' || mapping.company_id,
+                           is_elsewhere = sent.partner_id is not null
+    from mapping left join (select distinct partner_id from carried_row) sent using (partner_id)
     where named_error.why is null and mapping.partner_id = named_error.partner_id
       and mapping.company_id::text <> lower(named_error.company_id)`.execute(trx)
   // Errors that name the same share a number, so that a service which repeats itself costs no more than one that does
@@ -189,8 +197,12 @@ async function matchErrors(trx: Transaction<Schema>): Promise<void> {
 /** What matches no row is kept for people to look at: so much of it, and the count of all. */
 export const unmatchedShown = 1_000
 
-async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
-  const { rows } = await sql<{ unmatched: number }>`
+/** @returns how many there are, and how many of them may mean any row. */
+async function keepUnmatched(
+  trx: Transaction<Schema>,
+  submissionId: number,
+): Promise<{ unmatched: number; unplaced: number }> {
+  const { rows } = await sql<{ unmatched: number; unplaced: number }>`
     with left_over as (
       select *, row_number() over (order by ordinal) as place
       from named_error
@@ -198,20 +210,51 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
     ),
     shown as (
       select jsonb_agg(
-               jsonb_strip_nulls(to_jsonb(left_over) - 'ordinal' - 'number' - 'place' || jsonb_build_object(
+               jsonb_strip_nulls(to_jsonb(left_over) - ${notShown}::text[] || jsonb_build_object(
                  'why', coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
                                            else 'it matches no row of the request' end)))
                order by ordinal)
                filter (where place <= ${unmatchedShown}) as errors,
-             count(*) as unmatched
+             count(*) as unmatched, count(*) filter (where not is_elsewhere) as unplaced
       from left_over
     ),
     kept as (
       update submission set unmatched = errors, unmatched_count = shown.unmatched from shown
       where submission_id = ${submissionId} and errors is not null
     )
-    select unmatched from shown`.execute(trx)
-  return rows[0]?.unmatched ?? 0
+    select unmatched, unplaced from shown`.execute(trx)
+  return rows[0] ?? { unmatched: 0, unplaced: 0 }
+}
+
+/** What an error is worked with. */
+const notShown = ['ordinal', 'number', 'place', 'is_elsewhere']
+
+/** Nothing counts as accepted of properties that errors name with another company, nor of those whose company it is. */
+async function doubtElsewhere(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    insert into verdict (row_id, outcome, code, reason)
+    with told as (
+      select partner_id, lower(company_id) as company_id from named_error where is_elsewhere group by 1, 2
+    ),
+    property as (
+      select partner_id, mapping.company_id::text as company_id
+      from (select distinct partner_id from carried_row) sent join mapping using (partner_id)
+    ),
+    doubted as (
+      select property.partner_id, format('an error of the task names this property with company %s, and its mapping is'
+               ' company %s', string_agg(told.company_id, ', '), property.company_id) as reason
+      from told join property using (partner_id)
+      group by property.partner_id, property.company_id
+      union all
+      select property.partner_id, format('an error of the task names %s with the company of this property',
+               string_agg(told.partner_id, ', '))
+      from told join property using (company_id)
+      where property.partner_id not in (select partner_id from told)
+      group by property.partner_id
+    )
+    select row_id, 'unknown', ${inOtherCompany.code}, reason
+    from carried_row join doubted using (partner_id)`.execute(trx)
+  await sql`analyze verdict (row_id)`.execute(trx)
 }
 
 /** @param unnamed what is said of rows without a verdict: confirmed, if a result file has said so. */

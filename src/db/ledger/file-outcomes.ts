@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { unmatchedShown } from './error-outcomes.ts'
-import type { RowOutcome } from './settle-outcomes.ts'
+import { inOtherCompany, type RowOutcome } from './settle-outcomes.ts'
 
 type FileOptions = {
   /**
@@ -78,9 +78,6 @@ export async function outcomesFromResultFile(
   await sql`drop table sent_property, element`.execute(trx)
   return { unmatched, rest: { outcome: 'confirmed' }, elsewhere: elsewhere.map(({ partner_id }) => partner_id) }
 }
-
-/** Of rows whose property the result file names with another company than its mapping. */
-const inOtherCompany = { code: 'result_other_company' }
 
 const notInResult = { code: 'not_in_result', reason: 'the result file does not name this property' }
 

@@ -13,6 +13,9 @@ export type RowOutcome =
 /** Of a row that was rejected because its request failed as a whole, with it alone. */
 export const aloneCode = 'task_error_alone'
 
+/** Of rows whose property the service names with another company than its mapping does. */
+export const inOtherCompany = { code: 'result_other_company' } as const
+
 /**
  * Whether the service may hold what a submission says was rejected, as far as that stays known: the request was sent
  * more than once, and an attempt before the one that tells may have been taken; or it failed over the row alone, which

@@ -75,9 +75,8 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       submission,
       async (trx) => {
         const { rest, elsewhere } = await outcomesFromResultFile(trx, submissionId, { mapping })
-        await mapAgain(deps, trx, submission, elsewhere)
         // What an error row says beside the file counts as well: of the two, the rejection, which may have been taken.
-        await fromErrors(deps, trx, submission, task, rest)
+        await fromErrors(deps, trx, submission, task, rest, elsewhere)
         if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
         await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
         await trx.updateTable('submission').set(callSucceeded).where('submission_id', '=', submissionId).execute()
@@ -231,17 +230,23 @@ async function wakeParts(deps: Deps, trx: Transaction<Schema>, submission: Submi
   await wakeFamily(deps, trx, submission, await lockFamily(trx, rootOf(submission)))
 }
 
+/** @param elsewhere properties that the result file names with another company than their mapping does. */
 async function fromErrors(
   deps: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   task: Task,
   unnamed: RowOutcome,
+  elsewhere: readonly string[] = [],
 ): Promise<RowOutcome> {
   const errors = task.rowErrors.map((error) => namedError(deps.contract, error))
   const byQuestion = errors.some((error) => error.question_id !== null)
   const questions = byQuestion ? await questionsOf({ ...deps, db: trx }) : []
-  return (await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)).rest
+  const told = await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)
+  // A mapping is asked for as it is.
+  const asked = submission.kind === 'company_mappings' ? [] : [...new Set([...elsewhere, ...told.elsewhere])]
+  await mapAgain(deps, trx, submission, asked)
+  return told.rest
 }
 
 async function questionsOf({ db }: Pick<Deps, 'db'>): Promise<Questions> {

@@ -69,3 +69,42 @@ it('a hotel whose calculators went to another company than its mapping is mapped
   expect(await releaseResends(ferry.ledger.db, {})).toBe(1)
   expect(await isPending()).toEqual([true, false])
 })
+
+const upsert = '/api/v2/bulk/framework-answers/upsert'
+
+it.each([
+  ['one that nothing was sent to', moved, ['unknown', 'inferred']],
+  ['that of another hotel of the request', companies[1], ['unknown', 'unknown']],
+])(
+  'a hotel whose failed answer went to another company, %s, is mapped again, and keeps no other hotel back',
+  async (_, companyId, wanted) => {
+    const error = { companyId, identifiedByValue: 'H-1', dataPointId: ids.number, reason: 'out_of_range' }
+    await using server = await service({
+      [upsert]: [json({ correlationId })],
+      [task]: [json({ correlationId, status: 'PartialSuccess', error: { rowErrors: [error] } })],
+    })
+    await using deps = ferry.deps(server.url)
+    await mapped()
+    const answers = partners.map((partner_id) => ({
+      partner_id,
+      row_key: `answer of ${partner_id}`,
+      content: {
+        period_type: 'Monthly',
+        year: '2025',
+        month: '1',
+        data_point_id: ids.number,
+        value: '1',
+        value_type: 'number',
+      },
+    }))
+    const id = await ferry.planned(deps, 'framework_answers', answers)
+    for (let look = 0; look < 2; look++) await lookAtSubmission(deps, id)
+
+    const outcomes = await Promise.all(answers.map(({ row_key }) => ferry.ledger.row('framework_answers', row_key)))
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(wanted)
+    expect(outcomes[0]).toMatchObject({ outcome_code: 'result_other_company', accepted_hash: null, refused_hash: null })
+    expect((await ferry.submission(id)).unmatched).toMatchObject([{ partner_id: 'H-1', company_id: companyId }])
+    expect(await releaseResends(ferry.ledger.db, {})).toBe(1)
+    expect((await ferry.ledger.row('properties', 'H-1')).pending).toBe(true)
+  },
+)
