@@ -205,7 +205,7 @@ export const guardsOfUnits: readonly Guard[] = [
     ...answer,
     name: 'The answer about another task is refused',
     file: 'src/exchange/client.ts',
-    text: 'if (task.correlationId.toLowerCase() === correlationId.toLowerCase()) return task',
+    text: 'if (taskKey(task.correlationId) === taskKey(correlationId)) return task',
     without: 'if (task.correlationId !== correlationId.repeat(2)) return task',
   },
   {

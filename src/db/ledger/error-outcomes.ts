@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
-import { otherCompanyCode, type RowOutcome } from './settle-outcomes.ts'
+import { inOtherCompany, type RowOutcome } from './settle-outcomes.ts'
 
 /** An error row of a task, in the terms of the ledger. What it does not name is null. */
 export type NamedError = {
@@ -40,9 +40,10 @@ const batch = 5_000
  * partner's id, or by the company where it has none that is known here; then by data point, question, custom property,
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
  * nothing; where it names a property of the request, that is another company at the service than its mapping says, so
- * its rows went there: nobody knows what they are here, nor what those of a property are whose company it is. A row that no error names alone is rejected too, and may have been taken: nobody says which one is meant.
- * So may be what a result file has confirmed, or rejected without proof: the rejection counts, and proves nothing.
- * Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
+ * its rows went there: nobody knows what they are here, nor what those of a property are whose company it is. A row
+ * that no error names alone is rejected too, and may have been taken: nobody says which one is meant. So may be what a
+ * result file has confirmed, or rejected without proof: the rejection counts, and proves nothing. Errors that match no
+ * row are kept with the submission, each with the reason. Inside `settleRows`.
  *
  * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, unknown with a reason,
  *   or confirmed, as a result file has said. What that has said of single rows already stays.
@@ -251,7 +252,8 @@ async function doubtElsewhere(trx: Transaction<Schema>): Promise<void> {
       where property.partner_id not in (select partner_id from told)
       group by property.partner_id
     )
-    select row_id, 'unknown', ${otherCompanyCode}, reason from carried_row join doubted using (partner_id)`.execute(trx)
+    select row_id, 'unknown', ${inOtherCompany.code}, reason
+    from carried_row join doubted using (partner_id)`.execute(trx)
   await sql`analyze verdict (row_id)`.execute(trx)
 }
 

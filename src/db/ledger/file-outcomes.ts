@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { unmatchedShown } from './error-outcomes.ts'
-import { otherCompanyCode, type RowOutcome } from './settle-outcomes.ts'
+import { inOtherCompany, type RowOutcome } from './settle-outcomes.ts'
 
 type FileOptions = {
   /**
@@ -49,7 +49,7 @@ export async function outcomesFromResultFile(
     select staged.ordinal, staged.partner_id as named_id, staged.company_id,
            coalesce(direct.partner_id, shared.partner_id) as partner_id, is_elsewhere,
            direct.partner_id is null and shared.sharers > 1 as is_one_of_several,
-           case when is_elsewhere then ${otherCompanyCode} else staged.code end as code,
+           case when is_elsewhere then ${inOtherCompany.code} else staged.code end as code,
            case when is_elsewhere then null else staged.field_errors end as field_errors,
            case when is_elsewhere or is_shared then null else accepted end as accepted,
            case when is_elsewhere

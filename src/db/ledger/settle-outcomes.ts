@@ -14,7 +14,7 @@ export type RowOutcome =
 export const aloneCode = 'task_error_alone'
 
 /** Of rows whose property the service names with another company than its mapping does. */
-export const otherCompanyCode = 'result_other_company'
+export const inOtherCompany = { code: 'result_other_company' } as const
 
 /**
  * Whether the service may hold what a submission says was rejected, as far as that stays known: the request was sent
