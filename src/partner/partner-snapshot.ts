@@ -42,7 +42,8 @@ type Dialect = {
 async function dialectOf(options: Pick<PartnerOptions, 'url'>): Promise<Dialect> {
   switch (schemeOf(options)) {
     case 'file': {
-      const { openSqliteSnapshot, examineSqlite } = await import('./sqlite-snapshot.ts')
+      const { openSqliteSnapshot } = await import('./sqlite-snapshot.ts')
+      const { examineSqlite } = await import('./sqlite-file.ts')
       return { snapshot: openSqliteSnapshot, examine: examineSqlite }
     }
     case 'mysql':
