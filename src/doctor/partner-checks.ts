@@ -1,6 +1,8 @@
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
 import type { FileRights, PartnerRights } from '../partner/examination.ts'
+import { partnerEncryption } from '../partner/partner-snapshot.ts'
 import { shapeOf } from '../pipeline/streams/our-streams.ts'
+import { judgeEncryption } from './judge-encryption.ts'
 import { advice, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 /** What is known of a stream's query. */
@@ -181,6 +183,18 @@ export const partnerChecks: readonly Check[] = [
         ({ product }) => [ok(`Reached: ${product}`)],
         (unreached: Error) => [error(unreached.message, `check PARTNER_DATABASE_URL, and that ${place}`)],
       )
+    },
+  },
+  {
+    id: 'partner_encryption',
+    group: 'partner',
+    why: 'All that is read of your hotels comes over this connection.',
+    run: async (ward) => {
+      await on(ward.partner, 'partner_reached')
+      const { partner } = await on(ward.config, 'configuration')
+      const url = partner.url ?? ''
+      const parameter = url.startsWith('postgres') ? '?sslmode=verify-full' : '?ssl=true'
+      return judgeEncryption(await partnerEncryption(url), parameter, 'PARTNER_DATABASE_URL')
     },
   },
   {
