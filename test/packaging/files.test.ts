@@ -95,6 +95,18 @@ test('each service of the compose file has a read-only root, and each secret tha
   }
 })
 
+test('the user of the container is given the files that the compose file mounts, as its header and the page say', () => {
+  const { services } = parse(composeFile) as { services: Record<string, Service> }
+  const secrets = some(services.nightferry?.secrets ?? []).map((name) => `secrets/${name}`)
+  const user = /^USER (\d+):/m.exec(containerfile)?.[1]
+  const [header = ''] = composeFile.split(/^name:/m)
+  for (const text of [header, read('docs/operations.md')]) {
+    expect(text).toContain(`chown ${user} ${secrets.join(' ')}`)
+    expect(text).toContain('chmod 600 secrets/*')
+    expect(text).toContain('chmod 644 nightferry.yaml')
+  }
+})
+
 test('the manifests fit the schemas of Kubernetes, which see a wrong one', async () => {
   for (const manifest of some(manifests)) {
     const kinds = (await import(/* @vite-ignore */ `kubernetes-models/${manifest.apiVersion}`)) as Record<
