@@ -75,6 +75,18 @@ test('the Containerfile has no finding of the linter, copies what there is, and 
   expect(containerfile.match(/^USER (.+)$/gm)?.at(-1)).toBe('USER 10001:10001')
 })
 
+test('the image takes each optional package by a build argument, as the page says', () => {
+  const { peerDependencies } = JSON.parse(read('package.json')) as { peerDependencies: Record<string, string> }
+  const page = read('docs/operations.md')
+  for (const name of some(Object.keys(peerDependencies))) expect(page).toMatch(new RegExp(`PACKAGES=.*${name}`))
+  const [, install = ''] =
+    /^ARG PACKAGES=""\nRUN \[ -z "\$PACKAGES" \] \|\| (npm install .*) \$PACKAGES$/m.exec(containerfile) ?? []
+  // Without --save-prod npm takes them for the development dependencies that they are as well, and leaves them out.
+  expect(install.split(' ')).toEqual(
+    expect.arrayContaining(['--no-save', '--save-prod', '--ignore-scripts', '--omit=dev', '--omit=optional']),
+  )
+})
+
 test('images are named without the host of a registry', () => {
   const named = [
     ...[...containerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image ?? ''),
