@@ -41,7 +41,10 @@ export function judgeKey({ error: failure, odd, breaker }: KeyAnswer): Found[] {
   const said = (failure as Error).message
   if (failure instanceof TransportError) {
     return [
-      error(said, 'check exchange.baseUrl, and that this machine reaches it (name, firewall, proxy, certificate)'),
+      error(
+        said,
+        'check exchange.baseUrl, and that this machine reaches it without a proxy (name, firewall, certificate)',
+      ),
     ]
   }
   if (!(failure instanceof HttpError))

@@ -3,6 +3,8 @@ import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
 import { connectionRoom, copyInUse, newestCopy } from '../db/own-server.ts'
 import { requireSchema, SchemaMismatch, schemaName } from '../db/schema-standing.ts'
+import { postgresEncryption } from '../partner/encryption.ts'
+import { judgeEncryption } from './judge-encryption.ts'
 import {
   judgeConnections,
   judgeCopy,
@@ -31,6 +33,17 @@ export const ownDatabaseChecks: readonly Check[] = [
             : error(unreached.message, 'check DATABASE_URL (database.url), and that the server is up'),
         ],
       )
+    },
+  },
+  {
+    id: 'database_encryption',
+    group: 'database',
+    why: 'All that Nightferry knows goes over this connection.',
+    run: async (ward) => {
+      await on(ward.own, 'database_reached')
+      const { url } = (await on(ward.config, 'configuration')).database
+      const encryption = url === 'embedded' ? { host: null, encrypted: false } : postgresEncryption(url)
+      return judgeEncryption(encryption, '?sslmode=verify-full', 'DATABASE_URL')
     },
   },
   {

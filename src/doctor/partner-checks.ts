@@ -1,6 +1,8 @@
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
-import type { PartnerRights } from '../partner/examination.ts'
+import type { FileRights, PartnerRights } from '../partner/examination.ts'
+import { partnerEncryption } from '../partner/partner-snapshot.ts'
 import { shapeOf } from '../pipeline/streams/our-streams.ts'
+import { judgeEncryption } from './judge-encryption.ts'
 import { advice, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 /** What is known of a stream's query. */
@@ -18,7 +20,8 @@ type StreamLook = {
 const readOnlyRole = 'make a role that may do nothing but select, and put it into PARTNER_DATABASE_URL'
 
 /** Pure. */
-export function judgeRights({ administrator, writes, count, untold }: PartnerRights): Found[] {
+export function judgeRights({ administrator, writes, count, untold, file }: PartnerRights): Found[] {
+  if (file !== undefined) return judgeFileRights(file)
   const rest = untold === null ? '' : `; ${untold} was not looked at`
   if (administrator)
     return [warning(`The role is an administrator of the server and may do everything${rest}`, readOnlyRole)]
@@ -28,6 +31,34 @@ export function judgeRights({ administrator, writes, count, untold }: PartnerRig
   }
   if (untold !== null) return [advice(`The role itself can only read; ${untold} was not looked at`, readOnlyRole)]
   return [ok('The role can only read')]
+}
+
+/**
+ * In WAL mode SQLite makes files beside the file, also to read it, and leaves them there as its user's own: the
+ * application can then go on only if it may write them. Pure.
+ */
+function judgeFileRights({ wal, file, folder }: FileRights): Found[] {
+  const opened = '(Nightferry opens it to read only)'
+  if (!wal) {
+    if (!file) return [ok('This user can only read the file')]
+    return [warning(`This user could write the file ${opened}`, 'run Nightferry as a user who may only read the file')]
+  }
+  const remedy =
+    'run Nightferry as the user who writes the file, or give the file another journal mode (pragma journal_mode = delete)'
+  if (!folder) {
+    const what = 'it can be read only while another process has it open'
+    return [warning(`The file is in WAL mode, and this user may not write its folder: ${what}`, remedy)]
+  }
+  if (!file) {
+    const what = 'the application may be unable to write the files that are left there after a run'
+    return [warning(`The file is in WAL mode, and this user may write its folder but not the file: ${what}`, remedy)]
+  }
+  return [
+    advice(
+      `The file is in WAL mode, so this user has to be able to write it and its folder ${opened}`,
+      'leave it so; or give the file another journal mode, and run Nightferry as a user who may only read it',
+    ),
+  ]
 }
 
 /** Whether late commits are found by the transactions that the server shows. Pure. */
@@ -144,13 +175,26 @@ export const partnerChecks: readonly Check[] = [
     group: 'partner',
     why: 'A run that cannot read the partner sends nothing new.',
     run: async (ward) => {
-      await on(ward.config, 'configuration')
+      const { partner } = await on(ward.config, 'configuration')
+      const place = partner.url?.startsWith('file:')
+        ? 'this user may read the file'
+        : 'the server is up and lets this machine in'
       return await ward.partner().then(
         ({ product }) => [ok(`Reached: ${product}`)],
-        (unreached: Error) => [
-          error(unreached.message, 'check PARTNER_DATABASE_URL, and that the server is up and lets this machine in'),
-        ],
+        (unreached: Error) => [error(unreached.message, `check PARTNER_DATABASE_URL, and that ${place}`)],
       )
+    },
+  },
+  {
+    id: 'partner_encryption',
+    group: 'partner',
+    why: 'All that is read of your hotels comes over this connection.',
+    run: async (ward) => {
+      await on(ward.partner, 'partner_reached')
+      const { partner } = await on(ward.config, 'configuration')
+      const url = partner.url ?? ''
+      const parameter = url.startsWith('postgres') ? '?sslmode=verify-full' : '?ssl=true'
+      return judgeEncryption(await partnerEncryption(url), parameter, 'PARTNER_DATABASE_URL')
     },
   },
   {

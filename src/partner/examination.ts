@@ -11,6 +11,16 @@ export type PartnerRights = {
   count: number
   /** What was not looked at, as a clause; null if everything was. */
   untold: string | null
+  /** Only of a file, which knows no roles: what the user of this process may do with it. */
+  file?: FileRights
+}
+
+/** What of a SQLite file can be written: the file itself, and its folder. */
+export type FileRights = {
+  /** Its journal is a write-ahead log, beside which SQLite makes files to read it. */
+  wal: boolean
+  file: boolean
+  folder: boolean
 }
 
 /** So many are named; of the others only the number is said. */

@@ -1,9 +1,17 @@
 import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompiler, type RawBuilder, sql } from 'kysely'
 import type { Connection, FieldPacket } from 'mysql2'
 import type { PartnerOptions } from './dialect.ts'
+import type { Encryption } from './encryption.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
 import { type ErrorKinds, keepAliveAfterMs } from './partner-errors.ts'
-import { inSession, loadDriver, pushedRows, readServerAddress, type ServerSession } from './server-session.ts'
+import {
+  inSession,
+  loadDriver,
+  pushedRows,
+  readServerAddress,
+  type ServerAddress,
+  type ServerSession,
+} from './server-session.ts'
 
 /** A value as the server wrote it on the wire. */
 export type MysqlValue = Buffer | null
@@ -19,10 +27,20 @@ const compiler = new Kysely<unknown>({
   },
 })
 
+function readMysqlAddress(url: string): Promise<ServerAddress> {
+  return readServerAddress(url, { allowed: ['socket'], tlsByDefault: false })
+}
+
+/** @throws {Error} as `readServerAddress` does. */
+export async function mysqlEncryption(url: string): Promise<Encryption> {
+  const { host, tls, parameters } = await readMysqlAddress(url)
+  return { host: parameters.has('socket') ? null : host, encrypted: tls !== null }
+}
+
 /** Connects, and changes nothing about the session. */
 export async function openMysqlSession({ url, connectTimeoutMs }: Required<PartnerOptions>): Promise<MysqlSession> {
   const { createConnection } = await loadDriver('MySQL or MariaDB', ['mysql2'], () => import('mysql2'))
-  const address = await readServerAddress(url, { allowed: ['socket'], tlsByDefault: false })
+  const address = await readMysqlAddress(url)
   const socketPath = address.parameters.get('socket')
   const connection = createConnection({
     host: address.host,

@@ -38,19 +38,27 @@ export class PartnerDatabaseError extends Error {
 
 /** @param url of the server that cannot be read. */
 export function unreachable(url: string, error: unknown): PartnerDatabaseError {
-  return unreadable(whyUnreachable(url, error), error)
+  const remedy = 'Check partner.url (PARTNER_DATABASE_URL), and that its server is up.'
+  return unreadable(whyUnreachable(url, error), error, remedy)
 }
 
-/** @param place of a file, or of what is none. */
-export function unreadableFile(place: string, error: unknown): PartnerDatabaseError {
-  return unreadable({ place, reason: reasonOf(error) }, error)
+/**
+ * @param place of a file, or of what is none.
+ * @param remedy what a person can do about it, in sentences.
+ */
+export function unreadableFile(place: string, error: unknown, remedy: string): PartnerDatabaseError {
+  return unreadable({ place, reason: reasonOf(error) }, error, remedy)
 }
 
-function unreadable({ place, reason }: { place: string; reason: string }, error: unknown): PartnerDatabaseError {
+function unreadable(
+  { place, reason }: { place: string; reason: string },
+  error: unknown,
+  remedy: string,
+): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
   return new PartnerDatabaseError(
     'partner_unreachable',
-    `The partner's database at ${place} cannot be read: ${reason}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
+    `The partner's database at ${place} cannot be read: ${reason}. ${remedy}`,
     { cause: error },
   )
 }

@@ -1,4 +1,5 @@
 import type { PartnerOptions, PartnerSnapshot } from './dialect.ts'
+import { type Encryption, postgresEncryption } from './encryption.ts'
 import type { PartnerExamination } from './examination.ts'
 import { openPostgresSnapshot } from './postgres-snapshot.ts'
 
@@ -22,6 +23,15 @@ export async function examinePartner(options: PartnerOptions): Promise<PartnerEx
 }
 
 /**
+ * How an address has the connection to the partner's database protected. Nothing is connected.
+ * @throws {Error} with a reason that holds no password, where the address cannot be used.
+ */
+export async function partnerEncryption(url: string): Promise<Encryption> {
+  const { encryption } = await dialectOf({ url })
+  return await encryption(url)
+}
+
+/**
  * Loads what reads a partner's database, for a process that lives long: once another version was installed under it,
  * it finds none of its own files any more. By the very `import` that is needed later: Node.js looks for the file again
  * where another one asks for it. What cannot be loaded is told where it is needed.
@@ -33,6 +43,7 @@ export async function loadDialect(options: Pick<PartnerOptions, 'url'>): Promise
 type Dialect = {
   snapshot: (options: PartnerOptions) => Promise<PartnerSnapshot>
   examine: (options: PartnerOptions) => Promise<PartnerExamination>
+  encryption: (url: string) => Encryption | Promise<Encryption>
 }
 
 /**
@@ -42,24 +53,29 @@ type Dialect = {
 async function dialectOf(options: Pick<PartnerOptions, 'url'>): Promise<Dialect> {
   switch (schemeOf(options)) {
     case 'file': {
-      const { openSqliteSnapshot, examineSqlite } = await import('./sqlite-snapshot.ts')
-      return { snapshot: openSqliteSnapshot, examine: examineSqlite }
+      const { openSqliteSnapshot } = await import('./sqlite-snapshot.ts')
+      const { examineSqlite } = await import('./sqlite-file.ts')
+      return {
+        snapshot: openSqliteSnapshot,
+        examine: examineSqlite,
+        encryption: () => ({ host: null, encrypted: false }),
+      }
     }
     case 'mysql':
     case 'mariadb': {
       const { openMysqlSnapshot } = await import('./mysql-snapshot.ts')
-      const { examineMysql } = await import('./mysql-session.ts')
-      return { snapshot: openMysqlSnapshot, examine: examineMysql }
+      const { examineMysql, mysqlEncryption } = await import('./mysql-session.ts')
+      return { snapshot: openMysqlSnapshot, examine: examineMysql, encryption: mysqlEncryption }
     }
     case 'sqlserver':
     case 'mssql': {
       const { openSqlserverSnapshot } = await import('./sqlserver-snapshot.ts')
-      const { examineSqlserver } = await import('./sqlserver-session.ts')
-      return { snapshot: openSqlserverSnapshot, examine: examineSqlserver }
+      const { examineSqlserver, sqlserverEncryption } = await import('./sqlserver-session.ts')
+      return { snapshot: openSqlserverSnapshot, examine: examineSqlserver, encryption: sqlserverEncryption }
     }
     default: {
       const { examinePostgres } = await import('./postgres-examination.ts')
-      return { snapshot: openPostgresSnapshot, examine: examinePostgres }
+      return { snapshot: openPostgresSnapshot, examine: examinePostgres, encryption: postgresEncryption }
     }
   }
 }

@@ -1,7 +1,5 @@
-import { access, constants } from 'node:fs/promises'
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { copyLines } from '../db/copy-text.ts'
 import type { CursorProtection } from '../db/tables/run-tables.ts'
 import {
@@ -16,9 +14,9 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { type PartnerExamination, tablesOf, toldRights } from './examination.ts'
-import { PartnerDatabaseError, readFailed, requireColumns, unreadableFile } from './partner-errors.ts'
+import { PartnerDatabaseError, readFailed, requireColumns } from './partner-errors.ts'
 import { sqliteErrors } from './sqlite-errors.ts'
+import { openSqliteFile } from './sqlite-file.ts'
 
 /**
  * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say
@@ -51,31 +49,6 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
       // A second call does nothing, as in the other dialects.
       if (open.isOpen) open.close()
     },
-  }
-}
-
-/** Opens a file to read, and begins a transaction. */
-export function openSqliteFile(options: PartnerOptions): { database: DatabaseSync; path: string } {
-  const path = pathOf(options.url)
-  let database: DatabaseSync | undefined
-  try {
-    database = new DatabaseSync(path, { readOnly: true, timeout: options.connectTimeoutMs ?? 15_000 })
-    database.exec('pragma query_only = on')
-    database.exec('begin')
-    // The transaction takes its view of the file with its first statement, not with its beginning.
-    database.prepare('select count(*) from sqlite_schema').get()
-    return { database, path }
-  } catch (error) {
-    database?.close()
-    throw unreadableFile(path, error)
-  }
-}
-
-function pathOf(url: string): string {
-  try {
-    return fileURLToPath(url)
-  } catch (error) {
-    throw unreadableFile('an address that names no file', error)
   }
 }
 
@@ -315,36 +288,5 @@ function failing<T>(stream: string, work: () => T): T {
     return work()
   } catch (error) {
     throw readFailed(stream, error, sqliteErrors)
-  }
-}
-
-/** A SQLite file. Anyone who may write the file may change everything in it; the library knows no roles. */
-export async function examineSqlite(options: PartnerOptions): Promise<PartnerExamination> {
-  const { database, path } = openSqliteFile(options)
-  const { version } = database.prepare('select sqlite_version() as version').get() as { version: string }
-  return {
-    product: `SQLite ${version}`,
-    rights: async () => {
-      const writable = await access(path, constants.W_OK).then(
-        () => true,
-        () => false,
-      )
-      return toldRights(writable ? ['write the file (Nightferry opens it to read only)'] : [])
-    },
-    clock: async () => null,
-    tables: async () =>
-      tablesOf(
-        database
-          .prepare(
-            `select null as "schema", t.name as "table", c.name as "column", lower(c.type) as "type"
-             from sqlite_schema t, pragma_table_info(t.name) c
-             where t.type in ('table', 'view') and t.name not like 'sqlite\\_%' escape '\\'
-             order by t.name, c.cid`,
-          )
-          .all() as { schema: null; table: string; column: string; type: string }[],
-      ),
-    close: async () => {
-      database.close()
-    },
   }
 }

@@ -1,6 +1,7 @@
 import { DummyDriver, Kysely, MssqlAdapter, MssqlIntrospector, MssqlQueryCompiler, type RawBuilder, sql } from 'kysely'
 import type * as Tedious from 'tedious'
 import type { PartnerOptions } from './dialect.ts'
+import type { Encryption } from './encryption.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
 import type { ErrorKinds } from './partner-errors.ts'
 import {
@@ -35,10 +36,20 @@ const compiler = new Kysely<unknown>({
   },
 })
 
+function readSqlserverAddress(url: string): Promise<ServerAddress> {
+  return readServerAddress(url, { allowed: ['instance'], tlsByDefault: true })
+}
+
+/** @throws {Error} as `readServerAddress` does. */
+export async function sqlserverEncryption(url: string): Promise<Encryption> {
+  const { host, tls } = await readSqlserverAddress(url)
+  return { host, encrypted: tls !== null }
+}
+
 /** Connects, and changes nothing about the session. */
 export async function openSqlserverSession(options: Required<PartnerOptions>): Promise<SqlserverSession> {
   const tedious = await loadDriver('SQL Server', ['tedious'], () => import('tedious'))
-  const address = await readServerAddress(options.url, { allowed: ['instance'], tlsByDefault: true })
+  const address = await readSqlserverAddress(options.url)
   const connection = new tedious.Connection(connectionSettings(address, options.connectTimeoutMs))
   // Anyone who waits for an answer is told of it; without a listener it would end the process.
   connection.on('error', () => {})

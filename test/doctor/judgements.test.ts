@@ -178,6 +178,23 @@ test('a partner role is judged by what it could write', () => {
   expect(judgeRights({ ...well, untold: 'what its roles may do' })[0]?.level).toBe('advice')
 })
 
+test('a SQLite file is judged by what its user may write, and in WAL mode by what SQLite has to write', () => {
+  const judged = (wal: boolean, file: boolean, folder: boolean) =>
+    judgeRights({ administrator: false, writes: [], count: 0, untold: null, file: { wal, file, folder } })[0]
+  expect(judged(false, false, true)?.level).toBe('ok')
+  expect(judged(false, true, true)).toMatchObject({ level: 'warning', todo: expect.not.stringContaining('role') })
+  expect(judged(true, false, false)).toMatchObject({
+    level: 'warning',
+    what: expect.stringContaining('only while another process has it open'),
+  })
+  expect(judged(true, false, true)).toMatchObject({
+    level: 'warning',
+    what: expect.stringContaining('the application may be unable to write'),
+    todo: expect.stringContaining('journal_mode = delete'),
+  })
+  expect(judged(true, true, true)?.level).toBe('advice')
+})
+
 test('each dialect is told its own grant where open transactions do not show', () => {
   const grants = ['postgres://h/d', 'mysql://h/d', 'mssql://h/d'].map(
     (url) => judgeProtection('privilege', url, 600_000)[0]?.todo,

@@ -480,7 +480,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     without: 'const cursor = type !== null ? at :',
   },
   {
-    file: 'src/partner/sqlite-snapshot.ts',
+    file: 'src/partner/sqlite-file.ts',
     test: 'test/pipeline/delta/sqlite-snapshot.test.ts',
     title: 'whatever the statement',
     name: "A partner's file is opened to read",

@@ -83,6 +83,18 @@ test('the Containerfile has no finding of the linter, copies what there is, and 
   expect(containerfile.match(/^USER (.+)$/gm)?.at(-1)).toBe('USER 10001:10001')
 })
 
+test('the image takes each optional package by a build argument, as the page says', () => {
+  const { peerDependencies } = JSON.parse(read('package.json')) as { peerDependencies: Record<string, string> }
+  const page = read('docs/operations.md')
+  for (const name of some(Object.keys(peerDependencies))) expect(page).toMatch(new RegExp(`PACKAGES=.*${name}`))
+  const [, install = ''] =
+    /^ARG PACKAGES=""\nRUN \[ -z "\$PACKAGES" \] \|\| (npm install .*) \$PACKAGES$/m.exec(containerfile) ?? []
+  // Without --save-prod npm takes them for the development dependencies that they are as well, and leaves them out.
+  expect(install.split(' ')).toEqual(
+    expect.arrayContaining(['--no-save', '--save-prod', '--ignore-scripts', '--omit=dev', '--omit=optional']),
+  )
+})
+
 test('images are named without the host of a registry', () => {
   const named = [
     ...[...containerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image ?? ''),
@@ -100,6 +112,18 @@ test('each service of the compose file has a read-only root, and each secret tha
       expect(Object.keys(compose.secrets)).toContain(secret)
       expect(Object.values(service.environment)).toContain(`/run/secrets/${secret}`)
     }
+  }
+})
+
+test('the user of the container is given the files that the compose file mounts, as its header and the page say', () => {
+  const { services } = parse(composeFile) as { services: Record<string, Service> }
+  const secrets = some(services.nightferry?.secrets ?? []).map((name) => `secrets/${name}`)
+  const user = /^USER (\d+):/m.exec(containerfile)?.[1]
+  const [header = ''] = composeFile.split(/^name:/m)
+  for (const text of [header, read('docs/operations.md')]) {
+    expect(text).toContain(`chown ${user} ${secrets.join(' ')}`)
+    expect(text).toContain('chmod 600 secrets/*')
+    expect(text).toContain('chmod 644 nightferry.yaml')
   }
 })
 

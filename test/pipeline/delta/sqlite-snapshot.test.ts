@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
-import { openSqliteFile } from '../../../src/partner/sqlite-snapshot.ts'
+import { openSqliteFile } from '../../../src/partner/sqlite-file.ts'
 
 let folder: string
 let database: DatabaseSync
