@@ -67,7 +67,8 @@ test('docs/tables.md lists every verb that leaves an action', () => {
   const verbs = /type ActionVerb =((?:\s*\| '[\w-]+')+)/.exec(text)?.[1]?.match(/[\w-]+/g) ?? []
   expect(verbs.length).toBeGreaterThan(10)
   const [row = ''] = /^\| `verb` .*$/m.exec(section(readPage('docs/tables.md'), 'actions')) ?? []
-  expect([...row.matchAll(/`([^`]+)`/g)].map(([, word]) => word).sort()).toEqual(['verb', ...verbs].sort())
+  const named = [...row.matchAll(/`([^`]+)`/g)].map(([, word]) => word)
+  expect(new Set(named)).toEqual(new Set(['verb', ...verbs]))
 })
 
 test('docs/tables.md describes every view of the schema', async () => {
