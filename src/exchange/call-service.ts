@@ -3,7 +3,15 @@ import type { Dispatcher } from 'undici'
 import { retryAfterMs } from './back-off.ts'
 import type { Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, type Call, HttpError, type Refusal, TransportError } from './errors.ts'
-import { type AnswerLimits, type ClockSkew, clockSkew, parseAnswer, readAnswer, serviceMoment } from './read-answer.ts'
+import {
+  type AnswerLimits,
+  type ClockSkew,
+  clockSkew,
+  parseAnswer,
+  readAnswer,
+  serviceMoment,
+  showsNoClock,
+} from './read-answer.ts'
 import { concealingKey } from './secret-forms.ts'
 import { classifyFailure } from './submit-outcome.ts'
 import { objectOf, textOf } from './wire-value.ts'
@@ -38,6 +46,8 @@ type CallSettings = AnswerLimits & {
   nowMs: () => number
   /** Hears of each answer that says how far the service's clock is from ours. */
   onSkew: (skew: ClockSkew) => void
+  /** Hears of each answer of the service that does not say what time it is. */
+  onNoClock: () => void
   signal: AbortSignal
 }
 
@@ -66,6 +76,7 @@ export async function callService(dispatcher: Dispatcher, call: ServiceCall, set
   const { statusCode: status, headers } = answer
   const skew = clockSkew(headers, sentMs, settings.nowMs())
   if (skew !== null) settings.onSkew(skew)
+  if (showsNoClock(status, headers)) settings.onNoClock()
   if (status < 200 || status > 299) {
     const limits = { ...settings, maxAnswerBytes: Math.min(settings.maxAnswerBytes, maxErrorBytes) }
     // The status is the answer: an error body that is cut short takes nothing from it.

@@ -89,6 +89,11 @@ export type ExchangeClient = {
    * it holds although ours is set meanwhile. Too early by as long as that call took; null while no answer was dated.
    */
   serviceTime(): Date | null
+  /**
+   * Whether the service has answered and no answer told its time: it shows no clock to compare ours with. False while
+   * it is not known, because the service was not reached.
+   */
+  showsNoClock(): boolean
   /** Tells the listener of every call that was made, retries one by one, when it is over. */
   onCall(listener: (made: MadeCall) => void): void
   /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
@@ -109,6 +114,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const giveUp = AbortSignal.any([signal, closing.signal])
   let skew: ClockSkew | null = null
   let serviceAheadMs: number | null = null
+  let answeredUndated = false
   const settings = {
     contract,
     onSkew: (measured: ClockSkew) => {
@@ -117,6 +123,9 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
       if (newer === null || newer === skew) return
       skew = newer
       options.onSkew?.(newer)
+    },
+    onNoClock: () => {
+      answeredUndated = true
     },
     apiKey: options.apiKey,
     maxAnswerBytes: options.maxAnswerBytes,
@@ -220,6 +229,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     submit,
     skew: () => skew,
     serviceTime: () => (serviceAheadMs === null ? null : new Date(serviceAheadMs + performance.now())),
+    showsNoClock: () => answeredUndated && serviceAheadMs === null,
     onCall: (listener) => void listeners.push(listener),
     close: async () => {
       closing.abort(new Error('the client is closed'))

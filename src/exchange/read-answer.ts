@@ -100,9 +100,21 @@ export function clockSkew(
   sentMs: number,
   answeredMs: number,
 ): ClockSkew | null {
-  const at = serviceMoment(headers)
-  if (at === null || headers.age !== undefined || answeredMs < sentMs) return null
+  const at = freshMoment(headers)
+  if (at === null || answeredMs < sentMs) return null
   return { lowMs: at - answeredMs, highMs: at + resolutionMs - sentMs }
+}
+
+/**
+ * Whether a service, and no gateway that could not reach one, has answered without saying what time it is: with no
+ * date, or by way of a cache. Pure.
+ */
+export function showsNoClock(status: number, headers: Dispatcher.ResponseData['headers']): boolean {
+  return status < 500 && freshMoment(headers) === null
+}
+
+function freshMoment(headers: Dispatcher.ResponseData['headers']): number | null {
+  return headers.age === undefined ? serviceMoment(headers) : null
 }
 
 /** When the service says that it answered, in milliseconds since 1970; null where it does not say. Pure. */

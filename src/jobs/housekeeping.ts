@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { Database } from '../db/database.ts'
+import { type Database, openDatabaseClock } from '../db/database.ts'
 import { type OldCount, type OldKind, oldKinds } from '../db/housekeeping/old-kinds.ts'
 import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
 import { finishRun } from '../db/runs/run-life.ts'
@@ -41,14 +41,15 @@ function retention({ housekeeping, pull, push, webhooks }: Config, only?: readon
 type HousekeepingCount = OldCount & { kind: OldKind; days: number }
 
 /**
- * What the job would remove now, by kind.
+ * What the job would remove now, by kind: by the clock of our database alone, because nobody asks the service.
  * @param only these kinds; without it, all.
  */
 export async function countHousekeeping(
-  { config, now }: Pick<Deps, 'config' | 'now'>,
+  config: Config,
   db: Database,
   only?: readonly string[],
 ): Promise<HousekeepingCount[]> {
+  const { now } = await openDatabaseClock(db)
   const counted = []
   for (const [kind, days] of retention(config, only)) {
     const found = days === 0 ? { rows: 0, oldest: null, bytes: 0 } : await countOld(db, kind, daysBefore(days, now()))

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FinalTables, finalTables } from '../helpers/final-tables.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
@@ -147,5 +147,15 @@ describe('housekeeping', () => {
     const { rows } = await world.pool.query('select state from job_request order by request_id')
     expect(rows).toEqual([{ state: 'refused' }, { state: 'waiting' }])
     expect(await counted()).toEqual({})
+  })
+
+  test('a dry run goes by the clock of the database, whatever its own process takes for now, and says so', async () => {
+    const dry = async (...args: string[]) => (await call('run', 'housekeeping', '--dry-run', ...args)).stdout
+    await world.pool.query(`insert into job_request (job, state, answered_at) values ('push', 'joined', ${old(80)})`)
+    const before = await dry('--json')
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 800 * 86_400_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await dry('--json')).toBe(before)
+    expect(await dry()).toMatch(/by the database's clock alone.* differ by more than a day/)
   })
 })

@@ -11,23 +11,38 @@ const task = '0b6c2f4e-0000-4000-8000-000000000001'
 let ferry: Ferry
 let first: number
 let next: number
+let beside: number
 
-/** A run whose only request is at the service when it fails, and the run after it. */
+/** A run whose only request is at the service when it fails, housekeeping beside it, and the run after it. */
 beforeAll(async () => {
   ferry = await openFerry()
+  const { db } = ferry.ledger
   await using server = await service({ '/api/v1/bulk/company-mappings': [json({ correlationId: task })] })
   await using deps = ferry.deps(server.url)
-  const id = await ferry.planned(deps, 'properties', [{ partner_id: 'H-1', content: { name: 'Zur Brücke' } }])
+  await ferry.ledger.startRun()
+  beside = await ended('housekeeping')
+  await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'Zur Brücke' } }])
+  await ferry.wave(deps)
+  const { submission_id: id } = await db.selectFrom('submission').select('submission_id').executeTakeFirstOrThrow()
   await lookAtSubmission(deps, id)
   const sent = await ferry.submission(id)
   expect(sent.state).toBe('accepted')
   first = sent.run_id
-  const { db } = ferry.ledger
   await failRun(db, first, { code: 'unauthorized', step: 'push', message: 'The service denies the key.' }, new Date())
   next = await ferry.ledger.startRun()
   await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, searchKinds))
 })
 afterAll(() => ferry.close())
+
+/** A run that begins while the sender's does, and does no more. */
+async function ended(job: string): Promise<number> {
+  const { run_id } = await ferry.ledger.db
+    .insertInto('run')
+    .values({ job, trigger: 'cli', scheduled_for: new Date(), state: 'finished', step: '', verdict: 'succeeded' })
+    .returning('run_id')
+    .executeTakeFirstOrThrow()
+  return run_id
+}
 
 async function call(...args: string[]) {
   await using folder = await workingFolder()
@@ -52,6 +67,10 @@ describe('what a run sent and the next one took over', () => {
       waves: [],
       taken_over: [{ run_id: next, submissions: 1 }],
     })
+  })
+
+  test('housekeeping that ran beside the sender took nothing and sent nothing', async () => {
+    expect((await call('submissions', '--run', String(beside))).stdout).toBe(`Run ${beside} sent nothing.\n`)
   })
 
   test('submissions of a run that sent nothing says so', async () => {

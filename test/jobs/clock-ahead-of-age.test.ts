@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ExchangeClient } from '../../src/exchange/client.ts'
 import { housekeeping } from '../../src/jobs/housekeeping.ts'
 import type { Job } from '../../src/jobs/job.ts'
 import { lookAtRun } from '../../src/jobs/look-at-run.ts'
@@ -7,7 +8,7 @@ import { finishWithReport } from '../../src/pipeline/report/finish-with-report.t
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { emptyTables } from '../helpers/empty-tables.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
-import { service } from '../pipeline/push/service.ts'
+import { type Answer, json, service } from '../pipeline/push/service.ts'
 
 const dayMs = 86_400_000
 
@@ -48,9 +49,10 @@ async function old(...ages: number[]): Promise<void> {
 }
 
 /** Lets a job run with a database that shows another time than the machine of the service. */
-async function played(job: Job, url: string, aheadDays: number) {
+async function played(job: Job, url: string, aheadDays: number, begun = async (_: ExchangeClient) => {}) {
   await using deps = ferry.deps(url)
   const now = () => new Date(Date.now() + aheadDays * dayMs)
+  await begun(deps.client)
   const step = job.steps[0].name
   const { run_id } = await deps.db
     .insertInto('run')
@@ -115,6 +117,52 @@ it.each(jobs)(
     expect(remarks).toEqual([expect.stringMatching(/clock is not known: .*1 removed_values, 1 webhook_events/)])
   },
 )
+
+const undated =
+  (status: number): Answer =>
+  (response) => {
+    response.sendDate = false
+    json([], status)(response)
+  }
+
+const fromCache: Answer = (response) => {
+  response.setHeader('age', '0')
+  json([])(response)
+}
+
+describe.each([
+  ['has no date', undated(200)],
+  ['refuses without a date', undated(403)],
+  ['came by way of a cache', fromCache],
+])('a service of which every answer %s', (_, answer) => {
+  it.each(jobs)('%s removes what is old by the clock of the database', async (_, job) => {
+    await old(1, 40)
+    await using server = await service({ '/api/v1/unit-types': [answer] })
+    expect(await played(job, server.url, 0)).toEqual({
+      verdict: 'succeeded',
+      remarks: [],
+      left: { values: ['1'], events: ['1'] },
+    })
+  })
+})
+
+it.each(jobs)('%s removes nothing while only a gateway answers that cannot reach the service', async (_, job) => {
+  await old(1, 40)
+  await using server = await service({ '/api/v1/unit-types': [undated(502)] })
+  const { verdict, left } = await played(job, server.url, 0)
+  expect([verdict, left]).toEqual(['partial', all])
+})
+
+it.each(jobs)('%s goes by the one answer that tells the time of the service, after others did not', async (_, job) => {
+  await old(1, 40)
+  await using server = await service({ '/api/v1/groups': [undated(403)] })
+  const asked = async (client: ExchangeClient) => {
+    await client.getGroups().catch(() => {})
+    expect(client.showsNoClock()).toBe(true)
+  }
+  const { verdict, left } = await played(job, server.url, 800, asked)
+  expect([verdict, left]).toEqual(['partial', all])
+})
 
 it('a run says nothing of clocks while nothing is old', async () => {
   await old(1)

@@ -45,6 +45,9 @@ export async function run(cli: Cli, jobName: string, options: RunOptions): Promi
   }
 }
 
+const reckoned =
+  "Reckoned by the database's clock alone. Housekeeping goes by the service's where that is behind, and removes nothing while the two differ by more than a day or the service cannot be reached."
+
 /** Shows what housekeeping would remove, and removes nothing. */
 async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<ExitCode> {
   if (jobName !== 'housekeeping') throw new UsageError('--dry-run is for housekeeping; nightferry plan is for a night')
@@ -56,7 +59,7 @@ async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<E
     refusedAsUsage(error)
   }
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const counted = await countHousekeeping({ config, now: cli.now }, db, options.only)
+    const counted = await countHousekeeping(config, db, options.only)
     if (options.json) printJson(cli.stdout, { dry_run: true, kinds: counted })
     else {
       const rows = counted.map((one) => [
@@ -67,6 +70,7 @@ async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<E
         byteWords(one.bytes),
       ])
       printLine(cli.stdout, table(['kind', 'kept', 'rows to remove', 'oldest (UTC)', 'size'], rows))
+      printLine(cli.stdout, reckoned)
     }
     return exitCodes.well
   })

@@ -52,7 +52,7 @@ const mostRuns = 20
 
 /**
  * The runs with which requests stand that a run sent and did not see the end of (`adoptUnfinished`). They were planned
- * after the run began and before the one after it did: only one at a time sends.
+ * after the run began and before the one after it did: only one at a time sends, and housekeeping beside it never.
  */
 export async function takenOver(db: Database, runId: number): Promise<TakenOver[]> {
   const { rows } = await sql<TakenOver>`
@@ -61,7 +61,7 @@ export async function takenOver(db: Database, runId: number): Promise<TakenOver[
       select run_id, started_at, (
         select min(started_at) from run next
         where next.run_id > sender.run_id and next.job <> ${besideOthers} and next.state <> 'skipped') as until
-      from run sender where run_id = ${runId} offset 0
+      from run sender where run_id = ${runId} and job <> ${besideOthers} and state <> 'skipped' offset 0
     ) sender
     join submission later
       on later.run_id > sender.run_id and later.planned_at >= sender.started_at and later.planned_at < sender.until

@@ -9,21 +9,23 @@ type Clocks = Pick<Deps, 'exchange' | 'now'>
 
 /**
  * The moment from which it is reckoned how old something is that cannot be brought back: the earlier of the database's
- * clock and the service's, because a clock may be ahead for minutes. Null where the service's is not known, or where
- * they differ by more than a day: then nothing may be removed.
+ * clock and the service's, because a clock may be ahead for minutes. A service that answers and shows no clock leaves
+ * the database's alone. Null where the service was not reached, or where the two differ by more than a day: then
+ * nothing may be removed.
  */
 export function agedBy({ exchange, now }: Clocks): Date | null {
   const service = exchange.serviceTime()
   const ours = now()
-  if (service === null || Math.abs(service.getTime() - ours.getTime()) > dayMs) return null
+  if (service === null) return exchange.showsNoClock() ? ours : null
+  if (Math.abs(service.getTime() - ours.getTime()) > dayMs) return null
   return service < ours ? service : ours
 }
 
 /** The same; the service is asked what time it is where that is not known, or cannot be true. */
 export async function askAgedBy(deps: Clocks & Pick<Deps, 'readClock'>): Promise<Date | null> {
   const known = agedBy(deps)
-  if (known !== null) return known
-  // A refusal has a date as well, and without an answer there is none to go by.
+  if (known !== null && !deps.exchange.showsNoClock()) return known
+  // A refusal has a date as well, and without an answer there is none to go by. One answer may lack what others have.
   await deps.exchange.getUnitTypes().catch(() => {})
   await deps.readClock?.()
   return agedBy(deps)
@@ -55,6 +57,6 @@ export async function keptRemarks(
 
 function keptWords(kept: string, ours: Date, service: Date | null): string {
   return service === null
-    ? `Nothing old was removed, because the service's clock is not known: by the database's alone, ${kept} were to go. The first run that reaches the service removes them.`
+    ? `Nothing old was removed, because the service was not reached and its clock is not known: by the database's alone, ${kept} were to go. The first run that reaches the service removes them.`
     : `Nothing old was removed, because the clocks of the database and the service differ by more than a day: they show ${minuteOf(ours)} and ${minuteOf(service)} UTC, and by the database's ${kept} were to go. Set the wrong clock right; the next run removes what is old by then.`
 }

@@ -120,6 +120,21 @@ it('accepting leaves a company that a search withheld as long as it holds what a
   expect(await accept({ reason: 'restored' })).toMatchObject({ companies: 2, values: 4 })
 })
 
+it.each([
+  ['company', () => ({ companies: [] }), { companies: 2, calculators: 2, values: 4, properties: 2 }],
+  ['calculator', () => withCalculators([]), { ...nothing, calculators: 2, values: 4 }],
+])('accepting leaves what came back into a %s withheld before, and takes the rest', async (_, later, taken) => {
+  await night(whole())
+  await night(bare(whole(), { inputs: undefined }, 2), 0)
+  await night(later())
+  await bringBackBy()
+  const { remarks } = unrenewedRemarks(await countUnrenewed(db))
+  expect(remarks).toEqual([expect.stringContaining('does not show 2 ')])
+  expect(await accept()).toEqual(taken)
+  expect((await known()).values).toHaveLength(4)
+  expect(await accept({ reason: 'restored' })).toMatchObject({ values: 4 })
+})
+
 it('accepting removes companies that a search did not show, with all of theirs, and they come back by themselves', async () => {
   await night(whole())
   const before = await known()

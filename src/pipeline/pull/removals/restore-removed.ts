@@ -4,7 +4,7 @@ import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import type { RemovalsView } from '../../../db/tables/calculator-tables.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { markAgain } from '../merge/unrenewed-parts.ts'
-import { ofPartner, ofRun, type PartFilter } from './take-removals.ts'
+import { ofPartner, ofRun, type PartFilter, shownAgain } from './take-removals.ts'
 
 export type RestoreFilter = Omit<PartFilter, 'reason'>
 
@@ -76,6 +76,7 @@ export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFi
     ${markAgain}`.execute(trx)
   const values = await putBackValues(trx)
   const properties = await putBackProperties(trx)
+  await markHolders(trx)
   await sql`
     update company set changed_at = statement_timestamp(), content_hash = null
     where company_key in (select company_key from restored_value union select company_key
@@ -89,6 +90,21 @@ export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFi
     values,
     properties,
   }
+}
+
+/**
+ * What stands, was withheld before and holds now what came back is marked as that, as `markUnseen` does it in the other
+ * order: accepting what is withheld takes a company or calculator whole, and leaves it so.
+ */
+async function markHolders(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update unrenewed_part set reason = 'restored'
+    where withheld and not ${shownAgain} and (
+      part = 'company' and company_key in (
+        select company_key from restored_value union select company_key from restored_property
+      )
+      or part = 'calculator' and calculator_key in (select calculator_key from restored_value)
+    )`.execute(trx)
 }
 
 async function putBackValues(trx: Transaction<Schema>): Promise<number> {

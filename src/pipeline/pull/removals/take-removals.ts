@@ -141,7 +141,7 @@ function meant({ reason, partnerId, runId, since }: PartFilter) {
  * Whether `unrenewed_part` marks a company that a later search has shown as it was: the mark stays until that search
  * ends, as `settleMarks` says, and proves no longer that the company is gone.
  */
-const shownAgain = sql<boolean>`exists (
+export const shownAgain = sql<boolean>`exists (
   select from search_seen_company z
   where unrenewed_part.part = 'company' and unrenewed_part.reason <> 'restored'
     and z.company_key = unrenewed_part.company_key and z.submission_id > unrenewed_part.submission_id
