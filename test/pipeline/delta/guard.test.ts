@@ -4,6 +4,7 @@ import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
 import { statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
+import { rereadStream } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { judgeChange } from '../../../src/pipeline/delta/guard-stream.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
@@ -413,6 +414,38 @@ describe('the guard', () => {
     expect(await held(run)).toBe(false)
     expect(await gone()).toEqual([])
     expect(await ready(run)).toEqual([])
+  })
+
+  it('lets new rows go that do not come, where the query yields only what changed, once a person wants it reread', async () => {
+    const changes = { properties: { query: propertiesQuery, fullEvery: 'never' as const } }
+    const changesNight = () => extractNow(ferry, partner, changes, {}, undefined, guard)
+    const reread = () => {
+      const actor = { user: 'anna', host: 'here' }
+      return rereadStream(ferry.ledger.db, { stream: 'properties', since: null, now: new Date(), actor })
+    }
+    const waits = [{ reason: 'share', known: 10, added: 30, changed: 0, gone: 0, state: 'waiting' }]
+    await changesNight()
+    await acceptAll()
+    await hotels(40, 11)
+    // What a person wanted before the mistake was fixed says nothing of a later night.
+    await reread()
+    expect(await plans(await changesNight())).toEqual(waits)
+    await remove('%')
+    for (const _ of [1, 2]) {
+      const run = await changesNight()
+      expect([await plans(run), await wholeOf(run)]).toEqual([waits, 'held'])
+    }
+    expect(await gone()).toEqual([])
+
+    await reread()
+    const run = await changesNight()
+    expect([await held(run), await wholeOf(run)]).toEqual([false, 'reread'])
+    expect([(await gone()).length, (await gone())[0]]).toEqual([30, 'H-011'])
+    expect(await ready(run)).toEqual([])
+    expect(await report(run)).toMatchObject({ stream: { pending: 0, held: 0 }, verdict: 'succeeded' })
+    // One that was right after all is there again when the query yields it.
+    await hotels(11, 11)
+    expect(await ready(await changesNight())).toEqual(['H-011'])
   })
 
   it('sets the tombstones that are left when most of what was missing is there again', async () => {

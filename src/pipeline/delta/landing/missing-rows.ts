@@ -22,6 +22,18 @@ export async function findUnsent(trx: Transaction<Schema>, stream: string): Prom
       ${sql.join(told, sql` `)}`.execute(trx)
 }
 
+/**
+ * Rows of a stream that wait for approval as new, and that were not staged now: the table `missing_row`. To be asked
+ * before the rows land.
+ */
+export async function findMissingNew(trx: Transaction<Schema>, stream: string): Promise<void> {
+  await sql`
+    create temp table missing_row on commit drop as
+    select row_id from source_row
+    where stream = ${stream} and gone_at is null and guard_run is not null and guard_change = 'new'
+      and not exists (select from staged where staged.row_key = source_row.row_key)`.execute(trx)
+}
+
 const wasLetThrough = sql`(
   guard_change is distinct from 'new'
   and not exists (select from unsent_row where unsent_row.row_id = source_row.row_id))`
