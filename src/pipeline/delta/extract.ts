@@ -12,6 +12,7 @@ import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
 import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
+import { findMissingNew } from './landing/missing-rows.ts'
 import { findMissing } from './landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import {
@@ -86,8 +87,9 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
 
 /**
  * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner
- * gets its tombstone then, unless the query yields only what changed lately (`fullEvery: never`). Rows, counts and the
- * new watermark are one transaction.
+ * gets its tombstone then, unless the query yields only what changed lately (`fullEvery: never`): of such a stream only
+ * new rows that the guard holds do, when a person wants it reread. Rows, counts and the new watermark are one
+ * transaction.
  */
 async function extractDelta(
   deps: Deps,
@@ -142,14 +144,17 @@ async function extractDelta(
           }
         }
         const complete = whole !== null && yieldsAll
+        // Only a person can say that what such a query does not yield is not there.
+        const letsGo = !yieldsAll && reading.whole_wanted === 'reread'
         if (complete) await findMissing(trx, name, true)
+        if (letsGo) await findMissingNew(trx, name)
         return await landRows(trx, {
           runId: run.run_id,
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
           completeRows: complete ? 'all' : partial.length > 0 ? 'returning' : 'none',
-          missing: complete,
+          missing: complete || letsGo,
           yieldsAll,
           guard,
         })

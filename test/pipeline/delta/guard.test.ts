@@ -4,6 +4,7 @@ import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
 import { statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
+import { rereadStream } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { judgeChange } from '../../../src/pipeline/delta/guard-stream.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
@@ -81,6 +82,7 @@ describe('the guard', () => {
       `update acceptance set checked_hash = wanted_hash, accepted_hash = wanted_hash, accepted_at = now()
        where row_id in (select row_id from source_row where guard_run is null)`,
     )
+  const wholeNext = () => ferry.ledger.pool.query(`update stream_reading set whole_wanted = 'reread'`)
   const held = async (run: number) =>
     (await ferry.ledger.db.selectFrom('run').select('held').where('run_id', '=', run).executeTakeFirstOrThrow()).held
   const wholeOf = async (run: number) =>
@@ -304,6 +306,80 @@ describe('the guard', () => {
     },
   )
 
+  it.each(['cursor', 'snapshot'] as const)(
+    'asks about no rows that are gone, by %s, if they contradicted each other and were never sent',
+    async (capture) => {
+      const twice = () =>
+        partner.pool.query(`insert into hotel (code, name, at) select code, 'two', at from hotel where code > 'H-010'`)
+      const fixed = async () => {
+        await partner.pool.query(`delete from hotel where code > 'H-010'`)
+        await wholeNext()
+        const run = await night(capture)
+        expect([await plans(run), (await gone()).length, await ready(run)]).toEqual([[], 30, []])
+        return run
+      }
+      await night(capture)
+      await acceptAll()
+      await hotels(40, 11)
+      await twice()
+      expect(await held(await night(capture))).toBe(false)
+      expect(await report(await fixed())).toMatchObject({ stream: { pending: 0, held: 0 }, verdict: 'succeeded' })
+
+      // Held as new by one night, and contradicting each other in the next.
+      await hotels(40, 11)
+      expect(await plans(await night(capture))).toMatchObject([{ known: 10, added: 30 }])
+      await twice()
+      expect(await held(await night(capture))).toBe(false)
+      await fixed()
+
+      // Contradicting each other in one night, and held by the next, because half of the mistake is left.
+      await hotels(40, 11)
+      await twice()
+      expect(await held(await night(capture))).toBe(false)
+      await partner.pool.query(`delete from hotel where name = 'two'`)
+      await wholeNext()
+      expect(await plans(await night(capture))).toMatchObject([{ added: 30, changed: 0 }])
+      await fixed()
+    },
+  )
+
+  it.each([
+    ['accepted', `update acceptance set accepted_at = now()`],
+    ['perhaps taken', `update acceptance set perhaps_taken_at = now()`],
+    ['accepted for the company that their hotel was', `update acceptance set outcome_at = now()`],
+    [
+      'accepted at a destination that waits',
+      `create schema elsewhere;
+       create table elsewhere.acceptance (like nightferry.acceptance);
+       insert into elsewhere.acceptance select * from acceptance;
+       update elsewhere.acceptance set accepted_at = now();
+       insert into destination (name, schema_name, left_at) values ('elsewhere', 'elsewhere', now())`,
+    ],
+  ])('asks about rows that are gone and contradicted each other, if they were %s', async (_, before) => {
+    try {
+      await night('snapshot')
+      await ferry.ledger.pool.query(before)
+      await partner.pool.query(`insert into hotel (code, name, at) select code, 'two', at from hotel`)
+      expect(await held(await night('snapshot'))).toBe(false)
+      await remove('H-00%')
+      const run = await night('snapshot')
+      expect(await plans(run)).toMatchObject([{ known: 10, added: 0, changed: 0, gone: 9 }])
+      expect(await gone()).toEqual([])
+    } finally {
+      await ferry.ledger.pool.query(`
+        delete from destination where name = 'elsewhere'; drop schema if exists elsewhere cascade`)
+    }
+  })
+
+  it('asks about rows that are gone and contradicted each other, if a request carried them', async () => {
+    const run = await night('snapshot')
+    await ready(run)
+    await partner.pool.query(`insert into hotel (code, name, at) select code, 'two', at from hotel`)
+    expect(await held(await night('snapshot'))).toBe(false)
+    await remove('H-00%')
+    expect(await plans(await night('snapshot'))).toMatchObject([{ known: 10, gone: 9 }])
+  })
+
   it('holds a mass deletion: no tombstone is set until a person approves', async () => {
     await night('snapshot')
     await acceptAll()
@@ -338,6 +414,38 @@ describe('the guard', () => {
     expect(await held(run)).toBe(false)
     expect(await gone()).toEqual([])
     expect(await ready(run)).toEqual([])
+  })
+
+  it('lets new rows go that do not come, where the query yields only what changed, once a person wants it reread', async () => {
+    const changes = { properties: { query: propertiesQuery, fullEvery: 'never' as const } }
+    const changesNight = () => extractNow(ferry, partner, changes, {}, undefined, guard)
+    const reread = () => {
+      const actor = { user: 'anna', host: 'here' }
+      return rereadStream(ferry.ledger.db, { stream: 'properties', since: null, now: new Date(), actor })
+    }
+    const waits = [{ reason: 'share', known: 10, added: 30, changed: 0, gone: 0, state: 'waiting' }]
+    await changesNight()
+    await acceptAll()
+    await hotels(40, 11)
+    // What a person wanted before the mistake was fixed says nothing of a later night.
+    await reread()
+    expect(await plans(await changesNight())).toEqual(waits)
+    await remove('%')
+    for (const _ of [1, 2]) {
+      const run = await changesNight()
+      expect([await plans(run), await wholeOf(run)]).toEqual([waits, 'held'])
+    }
+    expect(await gone()).toEqual([])
+
+    await reread()
+    const run = await changesNight()
+    expect([await held(run), await wholeOf(run)]).toEqual([false, 'reread'])
+    expect([(await gone()).length, (await gone())[0]]).toEqual([30, 'H-011'])
+    expect(await ready(run)).toEqual([])
+    expect(await report(run)).toMatchObject({ stream: { pending: 0, held: 0 }, verdict: 'succeeded' })
+    // One that was right after all is there again when the query yields it.
+    await hotels(11, 11)
+    expect(await ready(await changesNight())).toEqual(['H-011'])
   })
 
   it('sets the tombstones that are left when most of what was missing is there again', async () => {

@@ -5,7 +5,7 @@ import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judgements.ts'
 import { findKeyContradictions } from './contradicting-rows.ts'
 import { ceasedAt, doubtReverted } from './doubt-reverted.ts'
-import { lostRows, markMissing } from './missing-rows.ts'
+import { findUnsent, lostRows, markMissing } from './missing-rows.ts'
 import { type CompleteRows, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
@@ -66,13 +66,14 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
     ? keepLatest(trx)
     : foldTogether(trx, stream, foldedKey, landing.completeRows ?? 'none'))
   if (!missing) await sql`create temp table missing_row (row_id bigint) on commit drop`.execute(trx)
+  await findUnsent(trx, stream)
   await compare(trx, stream)
   const held = await landing.guard(await wouldChange(trx, stream, yieldsAll))
   const gone = await judgeMarked(trx, { stream, runId, yieldsAll }, held)
   const stored = await store(trx, landing, held)
   const missingGone = await markMissing(trx, runId, held)
   const counts = await count(trx)
-  await sql`drop table landed, compared, missing_row`.execute(trx)
+  await sql`drop table landed, compared, missing_row, unsent_row`.execute(trx)
   return { ...counts, returned: stored, gone: gone + missingGone }
 }
 
@@ -154,8 +155,9 @@ const judgedAlone = (basis: number, otherwise: RawBuilder<unknown>) =>
 
 /**
  * What differs from the ledger, or is there again: the table `compared`. What contradicts itself is not `pending`: it
- * is invalid, nothing of it is sent, and once it is right it is compared again. For the guard a row that was gone is
- * new: nobody counts it as known while it waits, and it may be gone again without asking.
+ * is invalid, nothing of it is sent, and once it is right it is compared again. For the guard a row that was gone, or
+ * that contradicted itself and was never sent, is new: nobody counts it as known while it waits, and it may be gone
+ * again without asking.
  */
 async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
@@ -164,7 +166,8 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
            landed.contradicts, landed.contradicting_parts, landed.row_id as new_row_id, held.row_id,
            case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed'
                 else 'returned' end as change,
-           case when held.row_id is null or held.guard_change = 'new' or held.gone_at is not null then 'new'
+           case when held.row_id is null or held.guard_change = 'new' or held.gone_at is not null
+                  or held.row_id in (select row_id from unsent_row) then 'new'
                 else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
            landed.contradicts is null and landed.hash is distinct from took.accepted_hash as pending

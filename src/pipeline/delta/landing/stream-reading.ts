@@ -49,13 +49,15 @@ type Reading = {
 /**
  * Keeps how a stream was read now. What the guard holds is not known to be right, and the partner may put it right
  * without touching a cursor: the next run reads everything again, also where this one read from the watermark on.
+ * That a person wanted the stream reread holds for one reading.
  */
 export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
   const { stream, capture, server, queryDigest, whole, complete, held } = reading
+  const wanted = whole === null || whole === 'reread' ? 'held' : whole
   await sql`
     insert into stream_reading as known (stream, capture, server, query_digest, whole_at, whole_wanted)
     values (${stream}, ${capture}, ${server}, ${queryDigest},
-            case when ${complete && !held} then clock_timestamp() end, ${held ? (whole ?? 'held') : null}::text)
+            case when ${complete && !held} then clock_timestamp() end, ${held ? wanted : null}::text)
     on conflict (stream) do update
     set capture = excluded.capture, server = coalesce(excluded.server, known.server),
         query_digest = excluded.query_digest,
