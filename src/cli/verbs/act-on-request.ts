@@ -78,16 +78,17 @@ export async function adopt(
 export async function cancel(cli: Cli, submissionId: number, options: CommonOptions): Promise<ExitCode> {
   return await withIdleFerry(cli, options, async (deps) => {
     const answer = await cancelTask(deps, submissionId, actingUser(cli))
-    const { looked, ...state } = await stateNow(deps, submissionId)
+    const { polled, ...now } = await stateNow(deps, submissionId)
+    const { state, task_status, run_state } = now
     if (options.json) {
-      printJson(cli.stdout, { ...answer, ...state })
+      printJson(cli.stdout, { ...answer, state, task_status, run_state })
     } else if (answer.cancelled) {
       const { kind, correlation_id, rows } = answer
       printLine(cli.stdout, readable(`Task ${correlation_id} of submission ${submissionId} (${kind}) is cancelled.`))
-      printLine(cli.stdout, whatNow(state, kind, rows))
+      printLine(cli.stdout, whatNow(now, kind, rows))
     } else {
       printLine(cli.stderr, readable(`nightferry: ${answer.said}`))
-      printLine(cli.stderr, readable(whyNot(state, looked)))
+      printLine(cli.stderr, readable(whyNot(now, answer.kind, polled)))
     }
     return answer.cancelled ? exitCodes.well : exitCodes.failed
   })
@@ -95,24 +96,30 @@ export async function cancel(cli: Cli, submissionId: number, options: CommonOpti
 
 /**
  * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
- * @returns with `looked` whether the look was made: not where it failed, or another process was at it.
+ * @returns with `polled` whether the service has said since where the task is: not where the call failed.
  */
-async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest & { looked: boolean }> {
-  const looked = await lookAtSubmission(deps, submissionId).catch((error: Error) => {
+async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest & { polled: boolean }> {
+  const before = await stateOfRequest(deps, submissionId)
+  await lookAtSubmission(deps, submissionId).catch((error: Error) => {
     deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed')
-    return false
   })
-  return { ...(await stateOfRequest(deps, submissionId)), looked }
+  const now = await stateOfRequest(deps, submissionId)
+  return { ...now, polled: now.polls > before.polls }
 }
 
 /** Of a task that was not cancelled. The service says the same of one that has begun and of one that has ended. */
-function whyNot({ state, task_status, run_state }: StateOfRequest, looked: boolean): string {
+function whyNot({ state, task_status, run_state }: StateOfRequest, kind: string, polled: boolean): string {
   if (state === 'settled') return `The task has ended (${task_status}), and its outcome is read.`
   if (state === 'terminal') return `The task has ended (${task_status}), and its outcome is read as ever.`
-  const asked = looked && state === 'accepted' && run_state === 'running'
-  if (asked) return 'Processing has begun, so the task goes on, and its outcome is read as ever.'
-  const reader = run_state === 'running' ? 'the run' : 'the next run that sends'
-  return `Processing has begun, and may have ended since; ${reader} reads the outcome.`
+  const running = run_state === 'running'
+  if (polled && state === 'accepted' && running) {
+    return 'Processing has begun, so the task goes on, and its outcome is read as ever.'
+  }
+  const begun = 'Processing has begun, and may have ended since;'
+  if (running) return `${begun} the run reads the outcome.`
+  return searchKinds.includes(kind)
+    ? `${begun} its run has ended, and the next one searches again.`
+    : `${begun} the next run that sends reads the outcome.`
 }
 
 function whatNow({ state, task_status, run_state }: StateOfRequest, kind: string, rows: number): string {

@@ -188,15 +188,17 @@ function notUncertain({ submission_id, state, correlation_id }: Submission): Act
   return new ActionRefused('submission_state', why)
 }
 
-/** Of a request: where it stands, what the service last said of its task, and whether its run waits for it. */
-export type StateOfRequest = Pick<Submission, 'state' | 'task_status'> & { run_state: string }
+/**
+ * Of a request: where it stands, what the service last said of its task and how often it did, and whether its run waits for it.
+ */
+export type StateOfRequest = Pick<Submission, 'state' | 'task_status' | 'polls'> & { run_state: string }
 
 /** Where a request stands now. */
 export async function stateOfRequest({ db }: Pick<Deps, 'db'>, submissionId: number): Promise<StateOfRequest> {
   return await db
     .selectFrom('submission')
     .innerJoin('run', 'run.run_id', 'submission.run_id')
-    .select(['submission.state', 'task_status', 'run.state as run_state'])
+    .select(['submission.state', 'task_status', 'polls', 'run.state as run_state'])
     .where('submission_id', '=', submissionId)
     .executeTakeFirstOrThrow()
 }
