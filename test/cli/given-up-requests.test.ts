@@ -67,3 +67,38 @@ it('cancel of a search whose run has ended says that the next run searches again
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('the next one searches again') })
   expect(stderr).not.toContain('reads the outcome')
 })
+
+it('abandon of an unsent part of a request says that the next run sends its rows, which this one does not', async () => {
+  await using server = await begun(inProgress)
+  await using deps = ferry.deps(server.url)
+  const id = await ferry.planned(deps, 'properties', [property])
+  // The request was sent, and ended in an error that names no row: what is left of it goes out as a part.
+  const { rows } = await ferry.ledger.pool.query<{ part: number }>(
+    `with part as (
+       insert into submission (run_id, kind, partition, state, row_count, parent_id, root_id, depth)
+       select run_id, kind, partition, 'planned', 1, submission_id, submission_id, 1 from submission
+       returning submission_id
+     ),
+     held as (update held_property set submission_id = part.submission_id from part),
+     linked as (
+       insert into submission_row (submission_id, row_id, sent_hash)
+       select part.submission_id, row_id, sent_hash from part, submission_row
+     ),
+     told as (
+       update acceptance set outcome = 'unknown', outcome_code = 'task_error', outcome_submission = $1,
+              outcome_at = clock_timestamp()
+     ),
+     ended as (
+       update submission set state = 'settled', attempted_at = clock_timestamp(), rest_outcome = 'unknown'
+     )
+     select submission_id as part from part`,
+    [id],
+  )
+  const given = await call(server.url, 'abandon', rows[0]?.part ?? 0)
+  expect(given, given.stderr).toMatchObject({ code: 0 })
+  expect(given.stdout).toContain(`The next run sends its 1 row again, which went out with submission ${id}.`)
+  expect(given.stdout).not.toContain('at once')
+  expect(await ferry.wave(deps), 'the same run does not send the row').toBe(false)
+  await ferry.ledger.startRun()
+  expect(await ferry.wave(deps), 'the next one does').toBe(true)
+})

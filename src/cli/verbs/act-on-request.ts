@@ -26,15 +26,9 @@ export async function abandon(cli: Cli, submissionId: number, options: CommonOpt
       printJson(cli.stdout, abandoned)
       return exitCodes.well
     }
-    const { kind, was, correlation_id, rows, sent } = abandoned
+    const { kind, was, correlation_id } = abandoned
     printLine(cli.stdout, readable(`Submission ${submissionId} (${kind}, ${was}) is given up.`))
-    if (searchKinds.includes(kind)) {
-      const { run_state } = await stateOfRequest(deps, submissionId)
-      const running = run_state === 'running'
-      printLine(cli.stdout, running ? 'The run searches again.' : 'Its run has ended; the next one searches again.')
-    } else if (sent) {
-      printLine(cli.stdout, `What became of its ${counted(rows, 'row')} is unknown; the next run sends them again.`)
-    } else printLine(cli.stdout, `Nothing of it was sent; its ${counted(rows, 'row')} can be planned again at once.`)
+    printLine(cli.stdout, whatFollows(abandoned, await stateOfRequest(deps, submissionId)))
     if (correlation_id !== null) {
       printLine(
         cli.stdout,
@@ -43,6 +37,19 @@ export async function abandon(cli: Cli, submissionId: number, options: CommonOpt
     }
     return exitCodes.well
   })
+}
+
+type GivenUp = Pick<Awaited<ReturnType<typeof abandonSubmission>>, 'kind' | 'rows' | 'sent'>
+
+/** A part of a split request carries rows that its run has sent already, and sends no more as they are. */
+function whatFollows({ kind, rows, sent }: GivenUp, { run_state, parent_id }: StateOfRequest): string {
+  if (searchKinds.includes(kind)) {
+    return run_state === 'running' ? 'The run searches again.' : 'Its run has ended; the next one searches again.'
+  }
+  const carried = counted(rows, 'row')
+  if (sent) return `What became of its ${carried} is unknown; the next run sends them again.`
+  if (parent_id === null) return `Nothing of it was sent; its ${carried} can be planned again at once.`
+  return `Nothing of it was sent. The next run sends its ${carried} again, which went out with submission ${parent_id}.`
 }
 
 /** `nightferry adopt <submission> <correlation id>`: says which task an uncertain submission became. */
