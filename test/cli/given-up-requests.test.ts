@@ -30,7 +30,7 @@ async function call(url: string, verb: string, submissionId: number) {
 }
 
 /** A service that has begun with the task, and cancels it no more. */
-const begun = (answers: Parameters<typeof json>[0] | null): Promise<ScriptedService> =>
+const begun = (answers: object | null): Promise<ScriptedService> =>
   service({
     [post]: [json({ correlationId })],
     [`${task}/cancel`]: [refusal(409, 'too_late', 'Processing has begun.')],
