@@ -785,6 +785,14 @@ export interface ResendRowsData {
    * Rows with that difference that stay as they are, unless `alsoLater` is true.
    */
   later: number;
+  /**
+   * Rows that were found so before and stay as they are: the newest comparison did not judge them.
+   */
+  unjudged: number;
+  /**
+   * Calculators with absent inputs that stay as they are: other inputs of theirs are different.
+   */
+  mixed: number;
 }
 
 export interface RereadStreamPayload {

@@ -26,15 +26,9 @@ export async function abandon(cli: Cli, submissionId: number, options: CommonOpt
       printJson(cli.stdout, abandoned)
       return exitCodes.well
     }
-    const { kind, was, correlation_id, rows, sent } = abandoned
+    const { kind, was, correlation_id } = abandoned
     printLine(cli.stdout, readable(`Submission ${submissionId} (${kind}, ${was}) is given up.`))
-    if (searchKinds.includes(kind)) {
-      const { run_state } = await stateOfRequest(deps, submissionId)
-      const running = run_state === 'running'
-      printLine(cli.stdout, running ? 'The run searches again.' : 'Its run has ended; the next one searches again.')
-    } else if (sent) {
-      printLine(cli.stdout, `What became of its ${counted(rows, 'row')} is unknown; the next run sends them again.`)
-    } else printLine(cli.stdout, `Nothing of it was sent; its ${counted(rows, 'row')} can be planned again at once.`)
+    printLine(cli.stdout, whatFollows(abandoned, await stateOfRequest(deps, submissionId)))
     if (correlation_id !== null) {
       printLine(
         cli.stdout,
@@ -43,6 +37,19 @@ export async function abandon(cli: Cli, submissionId: number, options: CommonOpt
     }
     return exitCodes.well
   })
+}
+
+type GivenUp = Pick<Awaited<ReturnType<typeof abandonSubmission>>, 'kind' | 'rows' | 'sent'>
+
+/** A part of a split request carries rows that its run has sent already, and sends no more as they are. */
+function whatFollows({ kind, rows, sent }: GivenUp, { run_state, parent_id }: StateOfRequest): string {
+  if (searchKinds.includes(kind)) {
+    return run_state === 'running' ? 'The run searches again.' : 'Its run has ended; the next one searches again.'
+  }
+  const carried = counted(rows, 'row')
+  if (sent) return `What became of its ${carried} is unknown; the next run sends them again.`
+  if (parent_id === null) return `Nothing of it was sent; its ${carried} can be planned again at once.`
+  return `Nothing of it was sent. The next run sends its ${carried} again, which went out with submission ${parent_id}.`
 }
 
 /** `nightferry adopt <submission> <correlation id>`: says which task an uncertain submission became. */
@@ -78,16 +85,17 @@ export async function adopt(
 export async function cancel(cli: Cli, submissionId: number, options: CommonOptions): Promise<ExitCode> {
   return await withIdleFerry(cli, options, async (deps) => {
     const answer = await cancelTask(deps, submissionId, actingUser(cli))
-    const { looked, ...state } = await stateNow(deps, submissionId)
+    const { polled, ...now } = await stateNow(deps, submissionId)
+    const { state, task_status, run_state } = now
     if (options.json) {
-      printJson(cli.stdout, { ...answer, ...state })
+      printJson(cli.stdout, { ...answer, state, task_status, run_state })
     } else if (answer.cancelled) {
       const { kind, correlation_id, rows } = answer
       printLine(cli.stdout, readable(`Task ${correlation_id} of submission ${submissionId} (${kind}) is cancelled.`))
-      printLine(cli.stdout, whatNow(state, kind, rows))
+      printLine(cli.stdout, whatNow(now, kind, rows))
     } else {
       printLine(cli.stderr, readable(`nightferry: ${answer.said}`))
-      printLine(cli.stderr, readable(whyNot(state, looked)))
+      printLine(cli.stderr, readable(whyNot(now, answer.kind, polled)))
     }
     return answer.cancelled ? exitCodes.well : exitCodes.failed
   })
@@ -95,24 +103,30 @@ export async function cancel(cli: Cli, submissionId: number, options: CommonOpti
 
 /**
  * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
- * @returns with `looked` whether the look was made: not where it failed, or another process was at it.
+ * @returns with `polled` whether the service has said since where the task is: not where the call failed.
  */
-async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest & { looked: boolean }> {
-  const looked = await lookAtSubmission(deps, submissionId).catch((error: Error) => {
+async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest & { polled: boolean }> {
+  const before = await stateOfRequest(deps, submissionId)
+  await lookAtSubmission(deps, submissionId).catch((error: Error) => {
     deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed')
-    return false
   })
-  return { ...(await stateOfRequest(deps, submissionId)), looked }
+  const now = await stateOfRequest(deps, submissionId)
+  return { ...now, polled: now.polls > before.polls }
 }
 
 /** Of a task that was not cancelled. The service says the same of one that has begun and of one that has ended. */
-function whyNot({ state, task_status, run_state }: StateOfRequest, looked: boolean): string {
+function whyNot({ state, task_status, run_state }: StateOfRequest, kind: string, polled: boolean): string {
   if (state === 'settled') return `The task has ended (${task_status}), and its outcome is read.`
   if (state === 'terminal') return `The task has ended (${task_status}), and its outcome is read as ever.`
-  const asked = looked && state === 'accepted' && run_state === 'running'
-  if (asked) return 'Processing has begun, so the task goes on, and its outcome is read as ever.'
-  const reader = run_state === 'running' ? 'the run' : 'the next run that sends'
-  return `Processing has begun, and may have ended since; ${reader} reads the outcome.`
+  const running = run_state === 'running'
+  if (polled && state === 'accepted' && running) {
+    return 'Processing has begun, so the task goes on, and its outcome is read as ever.'
+  }
+  const begun = 'Processing has begun, and may have ended since;'
+  if (running) return `${begun} the run reads the outcome.`
+  return searchKinds.includes(kind)
+    ? `${begun} its run has ended, and the next one searches again.`
+    : `${begun} the next run that sends reads the outcome.`
 }
 
 function whatNow({ state, task_status, run_state }: StateOfRequest, kind: string, rows: number): string {

@@ -179,7 +179,7 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
     cli,
     options,
     async ({ db }, { guard }) => {
-      const { streams, rows, total, later } = await resendAccepted(db, {
+      const { streams, rows, total, ...leftOut } = await resendAccepted(db, {
         filter,
         guard,
         beyondGuard: options.beyondGuard === true,
@@ -193,14 +193,18 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       })
       if (total === 0) await requireHotel(db, options.partnerId)
       if (options.json) {
-        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows, later })
+        const { later, unjudged, mixed } = leftOut
+        const marked = { total, streams, rows, later, unjudged, mixed }
+        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked })
         return exitCodes.well
       }
-      const remarks = later === 0 ? [] : [laterWords(later)]
+      const remarks = leftOutWords(leftOut)
       if (total === 0) {
         printLine(
           cli.stdout,
-          'No accepted row is like that, or all of them are marked already. nightferry trace shows a hotel.',
+          remarks.length > 0
+            ? 'No row can be marked.'
+            : 'No accepted row is like that, or all of them are marked already. nightferry trace shows a hotel.',
         )
         for (const line of remarks) printLine(cli.stdout, line)
         return exitCodes.well
@@ -211,6 +215,19 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
     },
     'write',
   )
+}
+
+type LeftOut = Pick<Awaited<ReturnType<typeof resendAccepted>>, 'later' | 'unjudged' | 'mixed'>
+
+/** What has the difference and is not marked, and why: a line for each reason. */
+function leftOutWords({ later, unjudged, mixed }: LeftOut): string[] {
+  const waiting = `${counted(unjudged, 'row')} found so before, which the newest comparison did not judge: left until one does.`
+  const both = `${counted(mixed, 'calculator')} with other inputs that are different: --difference different sends all of each.`
+  return [
+    ...(later === 0 ? [] : [laterWords(later)]),
+    ...(unjudged === 0 ? [] : [waiting]),
+    ...(mixed === 0 ? [] : [both]),
+  ]
 }
 
 /** What the service changed after it was accepted stays as it is there, unless a person says otherwise. */

@@ -272,9 +272,10 @@ export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): Raw
              and not exists (
              select from submission_row carried join submission carrier using (submission_id)
              where carried.row_id = row.row_id
-               -- A request that was given up before anything of it left has neither.
+               -- A request that was given up and never left has neither, however often that was attempted.
                and (coalesce(carried.outcome, carrier.rest_outcome,
-                             case when carrier.attempted_at is not null then 'unknown' end) <> 'rejected'
+                             case when carrier.attempted_at is not null and carrier.state <> 'abandoned'
+                                  then 'unknown' end) <> 'rejected'
                  or ${isDoubtfulRejection(toldCode, sql`carrier.repeats`)})) then 'silent'
            else 'unsettled' end
     -- What was accepted after the search was planned need not be on its pages.

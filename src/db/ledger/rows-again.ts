@@ -137,6 +137,37 @@ export async function countResendable(db: Database, filter: ResendFilter): Promi
   return rows
 }
 
+type LeftOut = {
+  /** Found so before; the newest comparison did not judge them, or was not made. */
+  unjudged: number
+  /** Calculators with absent inputs that also hold different ones. */
+  mixed: number
+}
+
+/** How many rows with a difference a resend leaves out that would mark them without it. */
+export async function countLeftOut(db: Database, { difference, ...filter }: ResendFilter): Promise<LeftOut> {
+  if (difference === undefined) return { unjudged: 0, mixed: 0 }
+  const { rows } = await sql<LeftOut>`
+    select count(*) filter (where found.unjudged) as unjudged, count(*) filter (where not found.unjudged) as mixed
+    from ledger row
+    join (
+      select row_id, array[one.kind] as kinds, unjudged or last.withheld is not null as unjudged
+      from row_difference one
+      left join (
+        select distinct on (kind) kind, withheld from row_comparison order by kind, run_id desc
+      ) last on last.kind = comparison
+      union all
+      select row_id, array_agg(kind), bool_or(unjudged) or max(last.withheld) is not null
+      from input_difference
+      left join (select withheld from input_comparison order by run_id desc limit 1) last on true
+      where kind <> 'foreign'
+      group by row_id
+    ) found on found.row_id = row.row_id
+    where ${resendable(filter)} and (${difference} = 'any' or ${difference} = any(found.kinds))
+      and (found.unjudged or ${difference} = 'absent' and 'different' = any(found.kinds))`.execute(db)
+  return rows[0] ?? { unjudged: 0, mixed: 0 }
+}
+
 /** Some of the rows that a resend would mark. */
 export async function resendableRows(
   db: Database,

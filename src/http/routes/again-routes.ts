@@ -67,6 +67,14 @@ export const againRoutes: readonly Route[] = [
           .number()
           .int()
           .describe('Rows with that difference that stay as they are, unless `alsoLater` is true.'),
+        unjudged: z
+          .number()
+          .int()
+          .describe('Rows that were found so before and stay as they are: the newest comparison did not judge them.'),
+        mixed: z
+          .number()
+          .int()
+          .describe('Calculators with absent inputs that stay as they are: other inputs of theirs are different.'),
       }),
     },
     handle: async ({ deps }, { body, actor }) => {

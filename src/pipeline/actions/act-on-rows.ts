@@ -5,6 +5,7 @@ import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
 import type { RowFilter } from '../../db/ledger/row-state.ts'
 import {
+  countLeftOut,
   countResendable,
   markForResend,
   markForRetry,
@@ -83,6 +84,10 @@ type Resent = {
   beyond_guard: string[]
   /** Rows that are so too and are left alone, because the service changed them after they were accepted. */
   later: number
+  /** Rows that were found so before and are left alone, because the newest comparison did not judge them. */
+  unjudged: number
+  /** Calculators with absent inputs that are left alone, because other inputs of theirs are different. */
+  mixed: number
 }
 
 /**
@@ -98,7 +103,8 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
     (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
   )
   const beyond_guard = tooMuch.map(({ stream }) => stream)
-  const resent = { total, streams, rows, beyond_guard, later: await countLater(db, filter, total) }
+  const later = await countLater(db, filter, total)
+  const resent = { total, streams, rows, beyond_guard, later, ...(await countLeftOut(db, filter)) }
   const { actor } = how
   if (actor === null || total === 0) return resent
   if (tooMuch.length > 0 && !how.beyondGuard) {

@@ -148,6 +148,40 @@ describe('a value that was changed at the service', () => {
   })
 })
 
+/** `nightferry resend` as a person runs it. */
+async function verb(...args: string[]) {
+  await using folder = await workingFolder()
+  return await nightferry(folder.path, ['resend', ...args], { DATABASE_URL: ledger.url })
+}
+
+describe('a resend that leaves out what was found', () => {
+  it.each([
+    ['did not judge', 'update row_difference set unjudged = true; update input_difference set unjudged = true'],
+    ['withheld', `update row_comparison set withheld = 'x'; update input_comparison set withheld = 'x'`],
+  ])('a resend that leaves out what the newest comparison %s says how much that is', async (_, since) => {
+    await find()
+    await ledger.pool.query(since)
+    const { stdout } = await verb('--difference', 'any')
+    expect(stdout).toContain('2 rows found so before, which the newest comparison did not judge')
+    expect(stdout).not.toContain('No accepted row is like that')
+    const counts = { total: 0, later: 0, unjudged: 2, mixed: 0 }
+    expect(JSON.parse((await verb('--difference', 'any', '--json')).stdout)).toMatchObject(counts)
+    expect((await verb('--difference', 'absent')).stdout).toContain('No accepted row is like that')
+  })
+
+  it('a resend that leaves out calculators which hold both kinds says what sends them', async () => {
+    await find()
+    await sql`
+      insert into input_difference (kind, company_id, period_year, period_month, variable_id, row_id, sent, cause, found_by_run, found_at)
+      values ('absent', ${company}, 2025, 1, 'g', ${rowOf('calculator_inputs')}, '1', 'value_not_returned', ${run}, now())`.execute(
+      ledger.db,
+    )
+    const { stdout } = await verb('--difference', 'absent')
+    expect(stdout).toContain('1 calculator with other inputs that are different: --difference different')
+    expect(stdout).not.toContain('No accepted row is like that')
+  })
+})
+
 describe('a resend of what a comparison found otherwise', () => {
   const later = new Date(Date.now() + 3_600_000)
   const counted = async (filter: ResendFilter) =>

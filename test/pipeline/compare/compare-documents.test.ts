@@ -87,7 +87,8 @@ describe('a row that writes what another one writes', () => {
     ['a forgotten request carried to an end that nobody knows', 0, (row) => standsWith(row, 'unknown')],
     ['a request carries', 0, (row) => carried(row, null)],
     ['a request that never left was planned for', 1, (row) => planned(row, null)],
-    ['a request that left was given up over', 0, (row) => planned(row, sql`clock_timestamp()`)],
+    ['a request that was attempted and never left was given up over', 1, (row) => planned(row, attempted)],
+    ['a request that may have left was given up over', 0, (row) => planned(row, attempted, 'unknown')],
   ])('a row that was never accepted and %s leaves so many losses to be found: %i', async (_, absent, change) => {
     await night.mapped('H-2', 'A')
     const pending = await answered('H-1', 'no')
@@ -178,12 +179,21 @@ async function carried(
   )
 }
 
-/** A request that was given up, after it left or before, and one that was refused over the row later. */
-async function planned(rowId: number, attemptedAt: RawBuilder<unknown> | null): Promise<void> {
+const attempted = sql`clock_timestamp()`
+
+/**
+ * A request that was given up, and one that was refused over the row later.
+ * @param outcome of the first: only what may have left has one.
+ */
+async function planned(
+  rowId: number,
+  attemptedAt: RawBuilder<unknown> | null,
+  outcome: 'unknown' | null = null,
+): Promise<void> {
   await sql`
     with request as (
-      insert into submission (run_id, kind, partition, state, row_count, attempted_at)
-      select max(run_id), 'framework_answers', '', 'abandoned', 1, ${attemptedAt} from run
+      insert into submission (run_id, kind, partition, state, row_count, attempted_at, rest_outcome)
+      select max(run_id), 'framework_answers', '', 'abandoned', 1, ${attemptedAt}, ${outcome} from run
       returning submission_id
     )
     insert into submission_row (submission_id, row_id, sent_hash)
