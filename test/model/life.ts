@@ -28,6 +28,9 @@ export type Life = {
 
 type Callable = (...args: unknown[]) => unknown
 
+/** What a client says without a call: what it has learned of clocks. */
+const learned = new Set<string | symbol>(['skew', 'serviceTime', 'showsNoClock'] satisfies (keyof ExchangeClient)[])
+
 /** @param fate null: it lives. `kill` ends its connections at the server. */
 export function startLife(fate: Fate | null): Life {
   let calls = 0
@@ -124,8 +127,7 @@ export function startLife(fate: Fate | null): Life {
       new Proxy(client, {
         get: (target, key) => {
           const value = bound(target, key)
-          // What it has learned of the clocks is no call.
-          if (typeof value !== 'function' || key === 'skew') return value
+          if (typeof value !== 'function' || learned.has(key)) return value
           const sent = (...args: unknown[]): unknown => {
             const answer = Promise.resolve((value as Callable)(...args)).finally(() => underWay.delete(answer))
             underWay.add(answer)
