@@ -242,20 +242,20 @@ describe('a snapshot of the partner', () => {
     }
   }, 20_000)
 
-  it.each([
+  it.each<[string, string, string, string?]>([
     ['a conflict with the recovery of a standby', '40001', 'partner_unreachable'],
     ['a deadlock', '40P01', 'partner_unreachable'],
-    ['a disk that is full', '53100', 'partner_unreachable'],
-    ['memory that is used up', '53200', 'partner_unreachable'],
+    ['a disk that is full', '53100', 'partner_query_failed', 'space or memory'],
+    ['memory that is used up', '53200', 'partner_query_failed', 'space or memory'],
     ['a lock that was not to be had in time', '55P03', 'partner_unreachable'],
     ['a transaction that was idle too long', '25P03', 'partner_unreachable'],
     ['a transaction that was open too long', '25P04', 'partner_unreachable'],
     ['a file that cannot be read', '58030', 'partner_unreachable'],
-    ['a page that is broken', 'XX001', 'partner_unreachable'],
-    ['more temporary files than a statement may make', '53400', 'partner_query_failed'],
+    ['a page that is broken', 'XX001', 'partner_query_failed', 'repaired'],
+    ['more temporary files than a statement may make', '53400', 'partner_query_failed', 'space or memory'],
     ['a statement that would write', '25006', 'partner_query_failed'],
     ['an error of an extension', 'XX000', 'partner_query_failed'],
-  ])('says whether the query or the server has to be looked at: %s', async (_, raised, code) => {
+  ])('says whether the query or the server has to be looked at: %s', async (_, raised, code, advice = '') => {
     await partner.pool.query(`
       create or replace function troubled(raised text) returns text language plpgsql
       as $$ begin raise exception 'trouble' using errcode = raised; end $$`)
@@ -268,7 +268,7 @@ describe('a snapshot of the partner', () => {
         const reading = async () => {
           for await (const _rows of read(snapshot));
         }
-        await expect(reading()).rejects.toMatchObject({ code })
+        await expect(reading()).rejects.toMatchObject({ code, message: expect.stringContaining(advice) })
       }
     }
   })
