@@ -157,7 +157,7 @@ export function judgeCursor({ stream, cursor, dialect, failure, plan, cursorType
     found.push(
       advice(
         `${named} is served by no index: all rows are read every night`,
-        `make an index on the column behind ${cursor}; a greatest(…) over joined tables cannot have one`,
+        `make an index on the column behind ${cursor}; a cursor computed over joined tables cannot have one`,
         stream,
       ),
     )
