@@ -29,6 +29,7 @@ export class PartnerDatabaseError extends Error {
     | 'partner_query_too_slow'
     | 'partner_driver_missing'
     | 'partner_snapshot_off'
+    | 'partner_too_old'
 
   constructor(code: PartnerDatabaseError['code'], message: string, options?: ErrorOptions) {
     super(message, options)

@@ -33,6 +33,7 @@ import {
   oldestOpen,
   type PostgresBound,
   protectionOf,
+  requireVersion,
   serverOf,
   textColumns,
 } from './postgres-cursor.ts'
@@ -42,7 +43,10 @@ const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknow
 /** The connection, when it ends, and how long the server lets a statement take (milliseconds; 0: no limit). */
 type Session = { client: pg.Client; ended: Promise<void>; limitMs: number }
 
-/** One read-only, repeatable-read transaction of a PostgreSQL server. */
+/**
+ * One read-only, repeatable-read transaction of a PostgreSQL server.
+ * @throws {PartnerDatabaseError} `partner_too_old` before the oldest version that can be read.
+ */
 export async function openPostgresSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
   const client = postgresClient(options, 'nightferry extract')
   const ended = new Promise<void>((resolve) => {
@@ -55,6 +59,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
   try {
     await client.connect()
     if (await isOurSession(client)) await client.query('set default_transaction_read_only = on')
+    await requireVersion(client, options.url)
     server = await serverOf(client)
     bound = await oldestOpen(client)
     await client.query('begin isolation level repeatable read, read only')

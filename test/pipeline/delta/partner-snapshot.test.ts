@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { examinePartner, openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { patience } from '../../helpers/patience.ts'
 import { openPartner, type Partner } from './partner.ts'
 
@@ -290,6 +290,27 @@ describe('a snapshot of the partner', () => {
       await snapshot.close()
     }
   })
+})
+
+it('a PostgreSQL server that is too old to be read is told at once, with the least version', async () => {
+  const name = pg.escapeIdentifier(new URL(partner.url).pathname.slice(1))
+  // Found before the server's own function of that name, and says all else as the server does.
+  await partner.pool.query(`
+    create schema old;
+    create function old.current_setting(name text) returns text language sql as $$
+      select case name when 'server_version_num' then '120022' when 'server_version' then '12.22'
+                       else pg_catalog.current_setting(name) end $$;
+    alter database ${name} set search_path = old, pg_catalog, public`)
+  try {
+    for (const open of [openPartnerSnapshot, examinePartner]) {
+      await expect(open({ url: partner.url, statementTimeoutMs: 10_000 })).rejects.toMatchObject({
+        code: 'partner_too_old',
+        message: expect.stringMatching(/ is PostgreSQL 12\.22, which .* PostgreSQL 13 or newer/),
+      })
+    }
+  } finally {
+    await partner.pool.query(`alter database ${name} reset search_path; drop schema old cascade`)
+  }
 })
 
 it.each(['postgres://u:p#geheim@127.0.0.1/db', 'postgres://u:12/34geheim@127.0.0.1:1/db'])(
