@@ -157,7 +157,7 @@ export function judgeCursor({ stream, cursor, dialect, failure, plan, cursorType
     found.push(
       advice(
         `${named} is served by no index: all rows are read every night`,
-        `make an index on the column behind ${cursor}; a greatest(…) over joined tables cannot have one`,
+        `make an index on the column behind ${cursor}; a cursor computed over joined tables cannot have one`,
         stream,
       ),
     )
@@ -181,7 +181,11 @@ export const partnerChecks: readonly Check[] = [
         : 'the server is up and lets this machine in'
       return await ward.partner().then(
         ({ product }) => [ok(`Reached: ${product}`)],
-        (unreached: Error) => [error(unreached.message, `check PARTNER_DATABASE_URL, and that ${place}`)],
+        (unreached: Error & { code?: unknown }) => [
+          unreached.code === 'partner_too_old'
+            ? error(unreached.message, 'upgrade that server, or read from a newer one')
+            : error(unreached.message, `check PARTNER_DATABASE_URL, and that ${place}`),
+        ],
       )
     },
   },

@@ -48,6 +48,7 @@ const statusOf: Readonly<Record<string, number>> = {
   partner_query_too_slow: 502,
   partner_driver_missing: 409,
   partner_snapshot_off: 409,
+  partner_too_old: 409,
 }
 
 /** PostgreSQL ended a statement that took longer than `http.statementTimeoutMs`. */

@@ -139,23 +139,37 @@ function streamLines(name: StreamName, { suggestions, dialect, tables }: Choices
     ...[`# ${plainWords(about)}`, ...remark].map((line) => `    ${line}`),
     '    query: |',
     ...query.map((line) => `      ${line}`),
-    ...readingLines(suggestion).map((line) => `    ${line}`),
+    ...readingLines(suggestion, dialect).map((line) => `    ${line}`),
     ...(name === 'properties' || !withProperties ? [] : ['    requires: [properties]']),
   ]
 }
 
 /** How a stream is read, and why by snapshot. */
-function readingLines(suggestion: Suggestion | null): string[] {
+function readingLines(suggestion: Suggestion | null, dialect: Dialect): string[] {
   const cursor = suggestion === null ? 'updated_at' : suggestion.cursor
   if (cursor !== null) return [`cursor: ${quoted(cursor)}`]
   const why =
     suggestion !== null && joinsOf(suggestion.columns).length > 0
       ? [
           '# The query joins tables, and no time of one shows a change in another, so all rows are read and compared each time.',
-          '# If each of them has a time of its last change, the greatest(…) of these can be the cursor: docs/streams.md.',
+          ...latestLines(dialect),
         ]
       : ['# No column looked like the time of the last change, so all rows are read and compared each time.']
   return [...why, 'capture: snapshot']
+}
+
+/** What can be the cursor over joined tables, as the database computes it. SQL Server before 2022 has no GREATEST. */
+function latestLines(dialect: Dialect): string[] {
+  if (dialect === 'sqlserver') {
+    return [
+      '# If each of them has a time of its last change, the latest of these can be the cursor: docs/streams.md. That is',
+      '# (select max(at) from (values (t.updated_at), (j1.updated_at)) times (at)), with the columns that you have.',
+    ]
+  }
+  const latest = dialect === 'sqlite' ? 'max' : 'greatest'
+  return [
+    `# If each of them has a time of its last change, the ${latest}(…) of these can be the cursor: docs/streams.md.`,
+  ]
 }
 
 function remarksOf({ table, missing, columns }: Suggestion): string[] {

@@ -290,6 +290,7 @@ const finalCodes = new Set([
   'partner_query_too_slow',
   'partner_driver_missing',
   'partner_snapshot_off',
+  'partner_too_old',
   'database_permission_denied',
 ])
 

@@ -3,7 +3,7 @@ import type { Connection, FieldPacket } from 'mysql2'
 import type { PartnerOptions } from './dialect.ts'
 import type { Encryption } from './encryption.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
-import { type ErrorKinds, keepAliveAfterMs } from './partner-errors.ts'
+import { type ErrorKinds, keepAliveAfterMs, moreRoom } from './partner-errors.ts'
 import {
   inSession,
   loadDriver,
@@ -144,14 +144,16 @@ async function close(connection: Connection, reading: boolean): Promise<void> {
 }
 
 /**
- * The errors of a server that stops, or ends the connection or the statement; that has no space, memory or threads
- * left; or whose locks and snapshot did not allow what another run may read.
+ * The errors of a server that stops, or ends the connection or the statement; or whose locks and snapshot did not allow
+ * what another run may read.
  */
 const brokenOff = new Set([
   ...[1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031],
-  ...[1021, 1037, 1041],
   ...[1205, 1213, 1412],
 ])
+
+/** No space, no memory (of all, of a sort, of the system): the statement would use up as much again. */
+const usedUp = new Set([1021, 1037, 1038, 1041])
 
 /** The errors of a statement that met `max_statement_time` (MariaDB) or `max_execution_time` (MySQL). */
 const outOfTime = new Set([1969, 3024])
@@ -163,6 +165,7 @@ export const mysqlErrors: ErrorKinds = {
     return fatal === true || sqlState === undefined || (errno !== undefined && brokenOff.has(errno))
   },
   isTooSlow: (error) => outOfTime.has((error as { errno?: number }).errno ?? 0),
+  otherwise: (error) => (usedUp.has((error as { errno?: number }).errno ?? 0) ? moreRoom : null),
 }
 
 /** A session of a MySQL or MariaDB server that only asks. */

@@ -29,6 +29,7 @@ export class PartnerDatabaseError extends Error {
     | 'partner_query_too_slow'
     | 'partner_driver_missing'
     | 'partner_snapshot_off'
+    | 'partner_too_old'
 
   constructor(code: PartnerDatabaseError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -71,11 +72,16 @@ export function brokeOff(stream: string, error: unknown): PartnerDatabaseError {
   )
 }
 
-export function queryFailed(stream: string, error: unknown): PartnerDatabaseError {
+/** What helps a statement for which its server has too little, if it is right as it is. */
+export const moreRoom = "give the partner's server more space or memory"
+
+/** @param otherwise what may help where the query is right. */
+export function queryFailed(stream: string, error: unknown, otherwise: string | null = null): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
+  const other = otherwise === null ? '' : `, or ${otherwise}`
   return new PartnerDatabaseError(
     'partner_query_failed',
-    `The query of the stream ${stream} failed: ${reasonOf(error)}. Fix streams.${stream}.query.`,
+    `The query of the stream ${stream} failed: ${reasonOf(error)}. Fix streams.${stream}.query${other}.`,
     { cause: error },
   )
 }
@@ -95,13 +101,18 @@ export type ErrorKinds = {
   isLost: (error: unknown) => boolean
   /** Whether the statement took longer than `partner.statementTimeoutMs`. */
   isTooSlow: (error: unknown) => boolean
+  /**
+   * What helps beside the query, of an error that every attempt meets and pays for: the statement itself used up the
+   * space or memory of its server, or reads what is broken. Such an error is not `isLost`; null of all others.
+   */
+  otherwise: (error: unknown) => string | null
 }
 
 /** What an error of a driver means for the stream that was read. */
-export function readFailed(stream: string, error: unknown, { isLost, isTooSlow }: ErrorKinds): PartnerDatabaseError {
+export function readFailed(stream: string, error: unknown, kinds: ErrorKinds): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
-  if (isTooSlow(error)) return tooSlow(stream, error)
-  return isLost(error) ? brokeOff(stream, error) : queryFailed(stream, error)
+  if (kinds.isTooSlow(error)) return tooSlow(stream, error)
+  return kinds.isLost(error) ? brokeOff(stream, error) : queryFailed(stream, error, kinds.otherwise(error))
 }
 
 /** @throws {PartnerDatabaseError} when a query yields less than its stream needs, or a column of these twice. */

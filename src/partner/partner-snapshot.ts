@@ -6,7 +6,7 @@ import { openPostgresSnapshot } from './postgres-snapshot.ts'
 /**
  * Opens the partner's database and begins the snapshot, in the dialect that its URL names.
  * @throws {PartnerDatabaseError} `partner_unreachable`, naming the place but never the password;
- *   `partner_driver_missing`, `partner_snapshot_off`.
+ *   `partner_driver_missing`, `partner_snapshot_off`, `partner_too_old`.
  */
 export async function openPartnerSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
   const { snapshot } = await dialectOf(options)

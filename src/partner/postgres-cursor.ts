@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { CursorProtection, ProtectionLack } from '../db/tables/run-tables.ts'
 import { type CursorQuery, type DeltaQuery, type QueryPlan, type StreamQuery, withoutSemicolon } from './dialect.ts'
+import { PartnerDatabaseError, whyUnreachable } from './partner-errors.ts'
 
 /**
  * The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are
@@ -119,6 +120,26 @@ function plainTime(text: string): string | null {
  * the overlap has to protect; null if it does.
  */
 export type PostgresBound = { moment: string; openMs: number; zone: string; lacks: ProtectionLack | null }
+
+/** The oldest major version that can be read: `pg_current_snapshot` is there since then. */
+const oldestMajor = 13
+
+/**
+ * Asked for before all else that an old server may refuse in words of its own.
+ * @throws {PartnerDatabaseError} `partner_too_old`, with the least version.
+ */
+export async function requireVersion(client: pg.Client, url: string): Promise<void> {
+  const { rows } = await client.query<{ version: string; shown: string }>(
+    `select current_setting('server_version_num') as version, current_setting('server_version') as shown`,
+  )
+  const [server] = rows
+  if (server === undefined || Number(server.version) >= oldestMajor * 10_000) return
+  const { place } = whyUnreachable(url, {})
+  throw new PartnerDatabaseError(
+    'partner_too_old',
+    `The partner's database at ${place} is PostgreSQL ${server.shown}, which Nightferry cannot read. Use PostgreSQL ${oldestMajor} or newer.`,
+  )
+}
 
 /**
  * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, in UTC,

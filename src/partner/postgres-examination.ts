@@ -2,13 +2,18 @@ import type pg from 'pg'
 import type { PartnerOptions } from './dialect.ts'
 import { type PartnerExamination, type PartnerRights, type PartnerTable, tablesOf, toldRights } from './examination.ts'
 import { unreachable } from './partner-errors.ts'
+import { requireVersion } from './postgres-cursor.ts'
 import { isOurSession, postgresClient } from './postgres-snapshot.ts'
 
-/** A read-only session of a PostgreSQL server. */
+/**
+ * A read-only session of a PostgreSQL server.
+ * @throws {PartnerDatabaseError} `partner_too_old` where no snapshot of it could be read.
+ */
 export async function examinePostgres(options: PartnerOptions): Promise<PartnerExamination> {
   const client = postgresClient(options, 'nightferry doctor')
   try {
     await client.connect()
+    await requireVersion(client, options.url)
     // Behind a pooler the session is not ours to set; what is asked here only reads.
     if (await isOurSession(client)) {
       await client.query(`set default_transaction_read_only = on; set datestyle = 'ISO'`)

@@ -17,6 +17,7 @@ import {
 import {
   brokeOff,
   keepAliveAfterMs,
+  moreRoom,
   PartnerDatabaseError,
   queryFailed,
   requireColumns,
@@ -32,6 +33,7 @@ import {
   oldestOpen,
   type PostgresBound,
   protectionOf,
+  requireVersion,
   serverOf,
   textColumns,
 } from './postgres-cursor.ts'
@@ -41,7 +43,10 @@ const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknow
 /** The connection, when it ends, and how long the server lets a statement take (milliseconds; 0: no limit). */
 type Session = { client: pg.Client; ended: Promise<void>; limitMs: number }
 
-/** One read-only, repeatable-read transaction of a PostgreSQL server. */
+/**
+ * One read-only, repeatable-read transaction of a PostgreSQL server.
+ * @throws {PartnerDatabaseError} `partner_too_old` before the oldest version that can be read.
+ */
 export async function openPostgresSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
   const client = postgresClient(options, 'nightferry extract')
   const ended = new Promise<void>((resolve) => {
@@ -54,6 +59,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
   try {
     await client.connect()
     if (await isOurSession(client)) await client.query('set default_transaction_read_only = on')
+    await requireVersion(client, options.url)
     server = await serverOf(client)
     bound = await oldestOpen(client)
     await client.query('begin isolation level repeatable read, read only')
@@ -304,21 +310,30 @@ function tookTooLong({ limitMs }: Session, error: unknown, asked: number): boole
 /** Classes of errors: connection, transaction (a standby's conflict, a deadlock), resources, operator, system. */
 const troubledClasses = new Set(['08', '40', '53', '57', '58'])
 
-/** A session or transaction whose time is over, a lock that was not to be had, an old snapshot, broken pages. */
-const troubledCodes = new Set(['25P03', '25P04', '55P03', '72000', 'XX001', 'XX002'])
+/** A session or transaction whose time is over, a lock that was not to be had, an old snapshot. */
+const troubledCodes = new Set(['25P03', '25P04', '55P03', '72000'])
 
-/** More temporary files than a setting of the server allows: the statement would need as many again. */
-const temporaryFileLimit = '53400'
+const repair = "have what is broken in the partner's database repaired"
+
+/**
+ * Errors that another attempt meets as well, and what helps if the query is right. A reading writes temporary files
+ * alone: a full disk, used up memory and a limit of such files are of its own making. A broken page stays broken.
+ */
+const otherwise: ReadonlyMap<string, string> = new Map([
+  ...['53100', '53200', '53400'].map((code) => [code, moreRoom] as const),
+  ...['XX001', 'XX002'].map((code) => [code, repair] as const),
+])
 
 /** Whether another run may not meet the error, although the query is the same. */
 function isServersTrouble(code: string): boolean {
-  return (troubledClasses.has(code.slice(0, 2)) && code !== temporaryFileLimit) || troubledCodes.has(code)
+  return (troubledClasses.has(code.slice(0, 2)) && !otherwise.has(code)) || troubledCodes.has(code)
 }
 
 /** @param asked when the server began with it, by our monotonic clock. */
 function readFailed(session: Session, stream: string, error: unknown, asked: number): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
   if (tookTooLong(session, error, asked)) return tooSlow(stream, error)
-  const lost = !(error instanceof pg.DatabaseError) || isServersTrouble(error.code ?? '')
-  return lost ? brokeOff(stream, error) : queryFailed(stream, error)
+  const code = error instanceof pg.DatabaseError ? (error.code ?? '') : null
+  if (code === null || isServersTrouble(code)) return brokeOff(stream, error)
+  return queryFailed(stream, error, otherwise.get(code))
 }

@@ -187,7 +187,8 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
       // ahead may be anything: neither may carry the watermark past what was not seen.
       const newest = dialect.newest(this.#bound, column)
       shown[0] = sql`case when ${at} > ${newest} then ${newest} else ${at} end`
-      shown.push(sql`case when ${at} > ${newest} then ${at} end`)
+      // Both are compared as texts, and a server prints the decimals of a type: the second branch gives them one type.
+      shown.push(sql`case when ${at} > ${newest} then ${at} when 1 = 0 then ${newest} end`)
     }
     const which = delta.only === undefined ? this.#pastSql(at, column, delta) : this.#onlySql(columns, delta.only)
     const cursors = sql.join(shown.map((cursor) => dialect.printedCursor(cursor, column)))

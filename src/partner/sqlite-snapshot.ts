@@ -62,14 +62,21 @@ function describe(
       .columns()
       .map(({ name }) => name),
   )
-  requireColumns(stream, cursor === null ? columns : [...columns, cursor], asWritten(yielded))
+  const wanted = cursor === null ? columns : [...columns, cursor]
+  requireColumns(stream, wanted, asWanted(yielded, wanted))
 }
 
-/** SQLite puts a number behind the name of a column if one before it has that name, in whatever case: `value:1`. */
-function asWritten(names: readonly string[]): string[] {
+/**
+ * SQLite puts a number behind the name of a column if one before it has that name, in whatever case: `value:1`. Asked
+ * for one of them, it gives the first, in whatever case that is: so all of them have the wanted name here.
+ */
+function asWanted(names: readonly string[], wanted: readonly string[]): string[] {
+  const first = new Set(names.map((name) => name.toLowerCase()))
+  const own = (name: string) => name.toLowerCase().replace(/:\d+$/, '')
+  const repeated = new Set(names.filter((name) => own(name) !== name.toLowerCase()).map(own))
   return names.map((name) => {
-    const written = name.replace(/:\d+$/, '').toLowerCase()
-    return names.find((other) => other.toLowerCase() === written) ?? name
+    if (!repeated.has(own(name)) || !first.has(own(name))) return name
+    return wanted.find((column) => column.toLowerCase() === own(name)) ?? name
   })
 }
 

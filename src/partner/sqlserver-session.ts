@@ -3,7 +3,7 @@ import type * as Tedious from 'tedious'
 import type { PartnerOptions } from './dialect.ts'
 import type { Encryption } from './encryption.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
-import type { ErrorKinds } from './partner-errors.ts'
+import { type ErrorKinds, moreRoom } from './partner-errors.ts'
 import {
   inSession,
   loadDriver,
@@ -214,14 +214,17 @@ function requestOf(
 const snapshotLost = new Set([1205, 1222, 3958, 3960, 3961, 3966])
 /** Errors of this class and above are the server's own trouble, not the statement's. */
 const serverTrouble = 17
+/** No memory, no space in tempdb or its log, no locks: the statement would use up as much again. */
+const usedUp = new Set([701, 1101, 1105, 1204, 8651, 9002])
 
 /** How the errors of the driver are told apart. */
 export const sqlserverErrors: ErrorKinds = {
   isLost: (error) => {
     const { number, class: severity = 0 } = error as { number?: number; class?: number }
-    return number === undefined || severity >= serverTrouble || snapshotLost.has(number)
+    return number === undefined || (severity >= serverTrouble && !usedUp.has(number)) || snapshotLost.has(number)
   },
   isTooSlow: (error) => (error as { code?: string }).code === requestOver,
+  otherwise: (error) => (usedUp.has((error as { number?: number }).number ?? 0) ? moreRoom : null),
 }
 
 /** A session of a SQL Server that only asks. */

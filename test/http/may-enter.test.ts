@@ -143,6 +143,7 @@ it.each([
   ['partner_query_failed', 502],
   ['partner_driver_missing', 409],
   ['partner_snapshot_off', 409],
+  ['partner_too_old', 409],
   ['exchange_answer_malformed', 502],
 ])('an error that a verb would have shown is told by its code and words: %s', (code, status) => {
   const error = Object.assign(new Error('what to do about it'), { code })

@@ -100,6 +100,18 @@ test('a query over joined tables is read as a snapshot, because no time of one t
   expect(written.split('\n').filter((line) => /greatest\(|joins tables/.test(line) && line.length > 120)).toEqual([])
 })
 
+test.each([
+  ['postgres', 'the greatest(…) of these can be'],
+  ['mysql', 'the greatest(…) of these can be'],
+  ['sqlite', 'the max(…) of these can be'],
+  ['sqlserver', '(select max(at) from (values (t.updated_at), (j1.updated_at)) times (at))'],
+] as const)('the cursor over joined tables that %s can compute is told', (dialect, told) => {
+  const written = writtenConfig({ ...choices, dialect, suggestions: suggestStreams(world) })
+  expect(written).toContain(told)
+  if (!told.includes('greatest')) expect(written).not.toContain('greatest')
+  expect(written.split('\n').filter((line) => /can be the cursor|max\(/.test(line) && line.length > 120)).toEqual([])
+})
+
 describe('tables of one name in several schemas', () => {
   const hotel = 'hotel_id code name country lat updated_at:timestamptz'
   const inSchema = (schema: string) => [

@@ -154,6 +154,34 @@ describe('a value of MariaDB', () => {
 })
 
 describe('a cursor of MariaDB', () => {
+  it.each(['timestamp', 'datetime', 'timestamp(3)', 'datetime(6)', 'date'])(
+    'a cursor of MariaDB that lies ahead has the form of one that carries the watermark: %s',
+    async (type) => {
+      const client = await partner.connect()
+      await client.query(`
+        create or replace table ahead (name varchar(10), at ${type});
+        insert into ahead values ('past', '2026-01-01 10:00:00'), ('ahead', '2037-01-01 10:00:00')`)
+      await client.end()
+      const query = {
+        stream: 'properties',
+        query: 'select * from ahead',
+        columns: ['name'],
+        cursor: 'at',
+        fetchRows: 3,
+      }
+      const rows = await withSnapshot(async (snapshot) => {
+        const all = []
+        for await (const batch of snapshot.delta({ ...query, from: null, overlapMs: 0 })) all.push(...batch)
+        return all
+      })
+      const [past, ahead] = rows
+      const form = (text: string | null | undefined) => text?.replaceAll(/\d/g, '0')
+      expect(past).toEqual(['past', past?.[1], null])
+      expect(ahead?.[2]).toMatch(/^2037-01-01/)
+      expect(form(ahead?.[2])).toBe(form(past?.[1]))
+    },
+  )
+
   it.each([
     ['bigint unsigned', ['18446744073709551613', '18446744073709551614', '18446744073709551615'], 'none'],
     [

@@ -72,6 +72,9 @@ function agrees(text: string, type: string | null): boolean {
 /** How all dialects print times and dates. */
 const timeText = /^\d{4,}-\d{2}-\d{2}/
 
+/** A time that is later than any watermark, and less than it as a text. */
+const pastYear9999 = /^\d{5,}-/
+
 /** What was seen of the row that carried the watermark, while rows from there on were read. */
 type WitnessSeen = {
   /**
@@ -91,7 +94,8 @@ type WitnessSeen = {
 export function movedBack(watermark: StreamWatermark, seen: WitnessSeen): boolean {
   if (watermark.witness === null) return false
   if (seen.cursor === undefined) return true
-  return seen.cursor !== null && timeText.test(watermark.watermark) && seen.cursor < watermark.watermark
+  if (seen.cursor === null || !timeText.test(watermark.watermark) || pastYear9999.test(seen.cursor)) return false
+  return seen.cursor < watermark.watermark
 }
 
 export type EarlierCursor =

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { examinePartner, openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { patience } from '../../helpers/patience.ts'
 import { openPartner, type Partner } from './partner.ts'
 
@@ -242,20 +242,20 @@ describe('a snapshot of the partner', () => {
     }
   }, 20_000)
 
-  it.each([
+  it.each<[string, string, string, string?]>([
     ['a conflict with the recovery of a standby', '40001', 'partner_unreachable'],
     ['a deadlock', '40P01', 'partner_unreachable'],
-    ['a disk that is full', '53100', 'partner_unreachable'],
-    ['memory that is used up', '53200', 'partner_unreachable'],
+    ['a disk that is full', '53100', 'partner_query_failed', 'space or memory'],
+    ['memory that is used up', '53200', 'partner_query_failed', 'space or memory'],
     ['a lock that was not to be had in time', '55P03', 'partner_unreachable'],
     ['a transaction that was idle too long', '25P03', 'partner_unreachable'],
     ['a transaction that was open too long', '25P04', 'partner_unreachable'],
     ['a file that cannot be read', '58030', 'partner_unreachable'],
-    ['a page that is broken', 'XX001', 'partner_unreachable'],
-    ['more temporary files than a statement may make', '53400', 'partner_query_failed'],
+    ['a page that is broken', 'XX001', 'partner_query_failed', 'repaired'],
+    ['more temporary files than a statement may make', '53400', 'partner_query_failed', 'space or memory'],
     ['a statement that would write', '25006', 'partner_query_failed'],
     ['an error of an extension', 'XX000', 'partner_query_failed'],
-  ])('says whether the query or the server has to be looked at: %s', async (_, raised, code) => {
+  ])('says whether the query or the server has to be looked at: %s', async (_, raised, code, advice = '') => {
     await partner.pool.query(`
       create or replace function troubled(raised text) returns text language plpgsql
       as $$ begin raise exception 'trouble' using errcode = raised; end $$`)
@@ -268,7 +268,7 @@ describe('a snapshot of the partner', () => {
         const reading = async () => {
           for await (const _rows of read(snapshot));
         }
-        await expect(reading()).rejects.toMatchObject({ code })
+        await expect(reading()).rejects.toMatchObject({ code, message: expect.stringContaining(advice) })
       }
     }
   })
@@ -290,6 +290,27 @@ describe('a snapshot of the partner', () => {
       await snapshot.close()
     }
   })
+})
+
+it('a PostgreSQL server that is too old to be read is told at once, with the least version', async () => {
+  const name = pg.escapeIdentifier(new URL(partner.url).pathname.slice(1))
+  // Found before the server's own function of that name, and says all else as the server does.
+  await partner.pool.query(`
+    create schema old;
+    create function old.current_setting(name text) returns text language sql as $$
+      select case name when 'server_version_num' then '120022' when 'server_version' then '12.22'
+                       else pg_catalog.current_setting(name) end $$;
+    alter database ${name} set search_path = old, pg_catalog, public`)
+  try {
+    for (const open of [openPartnerSnapshot, examinePartner]) {
+      await expect(open({ url: partner.url, statementTimeoutMs: 10_000 })).rejects.toMatchObject({
+        code: 'partner_too_old',
+        message: expect.stringMatching(/ is PostgreSQL 12\.22, which .* PostgreSQL 13 or newer/),
+      })
+    }
+  } finally {
+    await partner.pool.query(`alter database ${name} reset search_path; drop schema old cascade`)
+  }
 })
 
 it.each(['postgres://u:p#geheim@127.0.0.1/db', 'postgres://u:12/34geheim@127.0.0.1:1/db'])(

@@ -87,6 +87,15 @@ test('a dump that was restored into the same database is noticed by the newest r
   expect(await night()).toMatchObject({ whole: null, changed: 1 })
 })
 
+test.each(['10000-01-01Z', '12026-05-01Z', 'infinity'])(
+  'a newest row whose time lies at %s is no restore, however many digits its year has',
+  async (at) => {
+    await run(`update hotel set at = '${at}' where code = 'H-1'`)
+    await night()
+    expect(await night()).toMatchObject({ whole: null, whole_detail: null })
+  },
+)
+
 test('clocks that are put back between two runs show the newest row ahead of them, which is no restore', async () => {
   await run(`update hotel set local = now() at time zone 'UTC' - interval '10 minutes' - length(name) * interval '1 day'
              where code <> 'H-1';

@@ -179,12 +179,22 @@ describe('a query that yields two columns of one name', () => {
     ['the cursor', 'select a.value, a.at, b.at from anything a, anything b', 'at'],
     ['a column', 'select *, 2 as value from anything', 'value'],
     ['the cursor in another case', 'select value, at, at as "AT" from anything', 'at'],
+    ['a column, in capitals first,', 'select value as "VALUE", value, at from anything', 'value'],
+    ['the cursor, in capitals first,', 'select value, at as "AT", at as "At", at from anything', 'at'],
     ['the cursor of a query within', 'with b as (select *, at from anything) select * from b', 'at'],
   ])('a query that yields %s twice is refused', async (_, text, name) => {
     await expect(checked(text)).rejects.toMatchObject({
       code: 'partner_query_failed',
       message: `The query of the stream properties yields ${name} more than once, and nobody can tell which is meant. Fix streams.properties.query.`,
     })
+  })
+
+  it('a query that yields a column in capitals alone, or under a number, does not yield it', async () => {
+    const refused = async (text: string, yielded: string) => {
+      await expect(checked(text)).rejects.toThrow(`does not yield at; it yields ${yielded}.`)
+    }
+    await refused('select value, at as "AT" from anything', 'value, AT')
+    await refused('select value, at as "at:1", at as "at:2" from anything', 'value, at:1, at:2')
   })
 
   it('a query may yield twice what its stream does not read', async () => {

@@ -206,24 +206,24 @@ describe('an error of SQL Server', () => {
   const failed = (number: number | undefined, severity: number, driverCode = 'EREQUEST') => {
     const error = new RequestError('it failed', driverCode)
     if (number !== undefined) Object.assign(error, { number, class: severity })
-    return readFailed('properties', error, sqlserverErrors).code
+    return readFailed('properties', error, sqlserverErrors)
   }
 
-  it.each([
+  it.each<[string, number | undefined, number, string, string?]>([
     ['a column that is not there', 207, 16, 'partner_query_failed'],
     ['a permission that is missing', 229, 14, 'partner_query_failed'],
     ['a session that was killed', 596, 21, 'partner_unreachable'],
     ['a table that was altered under the snapshot', 3961, 16, 'partner_unreachable'],
-    ['a disk that is full', 1105, 17, 'partner_unreachable'],
+    ['a disk that is full', 1105, 17, 'partner_query_failed', 'space or memory'],
     ['a deadlock', 1205, 13, 'partner_unreachable'],
     ['a lock that was not to be had in time', 1222, 16, 'partner_unreachable'],
     ['a version of a row for which there was no space', 3958, 16, 'partner_unreachable'],
     ['a connection that was lost', undefined, 0, 'partner_unreachable'],
-  ])('says whether the query or the server has to be looked at: %s', (_title, number, severity, code) => {
-    expect(failed(number, severity)).toBe(code)
+  ])('says whether the query or the server has to be looked at: %s', (_, number, severity, code, advice = '') => {
+    expect(failed(number, severity)).toMatchObject({ code, message: expect.stringContaining(advice) })
   })
 
   it('tells a statement whose time is over apart from a connection that was lost', () => {
-    expect(failed(undefined, 0, 'ETIMEOUT')).toBe('partner_query_too_slow')
+    expect(failed(undefined, 0, 'ETIMEOUT').code).toBe('partner_query_too_slow')
   })
 })

@@ -75,6 +75,7 @@ test.each([
   ['has moved on', '2026-11-21 00:00:00.5+00', false],
   ['has no cursor now', null, false],
   ['went back', '2026-11-20 23:59:59.999+00', true],
+  ['lies past the year 9999', '12026-05-01 00:00:00+00', false],
 ])('the newest row known %s: moved back is %s', (_, cursor, expected) => {
   expect(movedBack(watermark, { cursor })).toBe(expected)
 })
