@@ -121,7 +121,7 @@ it('a run without a report is compared as one of which nothing was counted, and 
     await route.fulfill({ response: answer, json: { ...json, run_id: run, report: runs[run] } })
   })
   await page.route(/v1\/runs\/[67]\/(waves|warnings)/, (route) =>
-    route.fulfill({ json: { waves: [], warnings: [], more: false } }),
+    route.fulfill({ json: { waves: [], taken_over: [], warnings: [], more: false } }),
   )
   await here.open('night?run=7&with=6')
   const cells = here.table('Run 7 beside run 6').getByRole('cell')
