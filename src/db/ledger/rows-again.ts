@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { foundOtherwise } from './found-otherwise.ts'
-import { isAmongPending, isUnmarked, passes, type Requires, type RowFilter } from './row-state.ts'
+import { isAmongPending, isSince, isUnmarked, passes, type Requires, type RowFilter } from './row-state.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
@@ -151,20 +151,31 @@ export async function countLeftOut(db: Database, { difference, ...filter }: Rese
     select count(*) filter (where found.unjudged) as unjudged, count(*) filter (where not found.unjudged) as mixed
     from ledger row
     join (
-      select row_id, array[one.kind] as kinds, unjudged or last.withheld is not null as unjudged
+      select row_id, array[one.kind] as kinds, unjudged or last.withheld is not null as unjudged,
+             last.compared_at, last.submission_id as search
       from row_difference one
       left join (
-        select distinct on (kind) kind, withheld from row_comparison order by kind, run_id desc
+        select distinct on (kind) kind, withheld, compared_at, submission_id from row_comparison
+        order by kind, run_id desc
       ) last on last.kind = comparison
       union all
-      select row_id, array_agg(kind), bool_or(unjudged) or max(last.withheld) is not null
+      select row_id, array_agg(kind), bool_or(unjudged) or max(last.withheld) is not null,
+             max(last.compared_at), max(last.submission_id)
       from input_difference
-      left join (select withheld from input_comparison order by run_id desc limit 1) last on true
+      left join (
+        select withheld, compared_at, submission_id from input_comparison order by run_id desc limit 1
+      ) last on true
       where kind <> 'foreign'
       group by row_id
     ) found on found.row_id = row.row_id
     where ${resendable(filter)} and (${difference} = 'any' or ${difference} = any(found.kinds))
-      and (found.unjudged or ${difference} = 'absent' and 'different' = any(found.kinds))`.execute(db)
+      and (found.unjudged or ${difference} = 'absent' and 'different' = any(found.kinds)
+        and not ${isSince(
+          sql`row.accepted_at`,
+          sql`row.outcome_submission`,
+          sql`found.compared_at`,
+          sql`found.search`,
+        )})`.execute(db)
   return rows[0] ?? { unjudged: 0, mixed: 0 }
 }
 

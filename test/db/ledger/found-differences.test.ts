@@ -179,6 +179,8 @@ describe('a resend that leaves out what was found', () => {
     const { stdout } = await verb('--difference', 'absent')
     expect(stdout).toContain('1 calculator with other inputs that are different: --difference different')
     expect(stdout).not.toContain('No accepted row is like that')
+    await sql`update acceptance set accepted_at = now() + interval '1 minute'`.execute(ledger.db)
+    expect((await verb('--difference', 'absent')).stdout).toContain('No accepted row is like that')
   })
 })
 

@@ -167,13 +167,14 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
            case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed'
                 else 'returned' end as change,
            case when held.row_id is null or held.guard_change = 'new' or held.gone_at is not null
-                  or held.row_id in (select row_id from unsent_row) then 'new'
+                  or unsent.row_id is not null then 'new'
                 else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
            landed.contradicts is null and landed.hash is distinct from took.accepted_hash as pending
     from landed
     left join source_row held on held.stream = ${stream} and held.row_key = landed.row_key
     left join acceptance took on took.row_id = held.row_id
+    left join unsent_row unsent on unsent.row_id = held.row_id
     where held.row_id is null or held.desired_hash <> landed.hash or held.gone_at is not null
       or held.guard_change = 'gone'`.execute(trx)
   await sql`analyze compared (row_id)`.execute(trx)

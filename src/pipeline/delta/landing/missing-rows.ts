@@ -20,6 +20,7 @@ export async function findUnsent(trx: Transaction<Schema>, stream: string): Prom
     where stream = ${stream} and contradiction is not null and gone_at is null
       and not exists (select from ${sql.id(schemaName, 'submission_row')} sent where sent.row_id = row.row_id)
       ${sql.join(told, sql` `)}`.execute(trx)
+  await sql`analyze unsent_row`.execute(trx)
 }
 
 /**
@@ -34,15 +35,13 @@ export async function findMissingNew(trx: Transaction<Schema>, stream: string): 
       and not exists (select from staged where staged.row_key = source_row.row_key)`.execute(trx)
 }
 
-const wasLetThrough = sql`(
-  guard_change is distinct from 'new'
-  and not exists (select from unsent_row where unsent_row.row_id = source_row.row_id))`
-
 /**
  * Rows of `missing_row` with their columns of `source_row`, except those that only ever waited for approval as new, and
  * those of `unsent_row`: nothing of these went anywhere, so the guard has no reason to count them as gone.
  */
-export const lostRows = sql`missing_row join source_row using (row_id) where ${wasLetThrough}`
+export const lostRows = sql`missing_row join source_row using (row_id)
+  where guard_change is distinct from 'new'
+    and not exists (select from unsent_row where unsent_row.row_id = source_row.row_id)`
 
 /**
  * Sets the tombstones of what is missing. Where the guard holds, `lostRows` wait for approval instead.
@@ -50,15 +49,16 @@ export const lostRows = sql`missing_row join source_row using (row_id) where ${w
  * @returns how many rows got their tombstone.
  */
 export async function markMissing(trx: Transaction<Schema>, runId: number, held: boolean): Promise<number> {
-  const waits = sql`${held} and ${wasLetThrough}`
+  const waits = sql`${held} and guard_change is distinct from 'new' and unsent.row_id is null`
   const { rows } = await sql<{ gone: number }>`
     with marked as (
       update source_row
       set gone_at = case when ${waits} then gone_at else clock_timestamp() end,
           guard_run = case when ${waits} then ${runId}::bigint end,
           guard_change = case when ${waits} then 'gone' end
-      from missing_row
-      where missing_row.row_id = source_row.row_id
+      from missing_row missing
+      left join unsent_row unsent on unsent.row_id = missing.row_id
+      where missing.row_id = source_row.row_id
       returning gone_at
     )
     select count(gone_at) as gone from marked`.execute(trx)
