@@ -797,7 +797,7 @@ export interface ResendRowsData {
 
 export interface RereadStreamPayload {
   /**
-   * A cursor, a date or time, or a time ago such as 3d.
+   * A cursor, a date or time, or a time ago such as 3d. Without it, new rows that the guard holds and that do not come are let go, also where fullEvery is never.
    */
   since?: string;
   /**

@@ -132,14 +132,29 @@ export function isServerAway(error: unknown): boolean {
   return named instanceof DatabaseTrouble && awayCodes.has(named.code)
 }
 
+/**
+ * Whether a process that works already may wait until trouble with its database passes: a server that is away, or lacks
+ * connections, memory or space. A pooler says with one code that the server behind it is away and that it refuses who
+ * asks, so its refusals count as well. Of what remains a new process may be free: one that reads the password again, or
+ * whose connections do not hang.
+ */
+export function mayPass(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (typeof code === 'string' && (code === saidByPooler || lacksResources.test(code))) return true
+  return isServerAway(error) && !isNoneFree(error)
+}
+
 /** Whether none of a pool's connections became free in time: those that have them hang, or are too many. */
-export function isNoneFree(error: unknown): boolean {
+function isNoneFree(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
 const awayCodes: ReadonlySet<DatabaseTrouble['code']> = new Set(['database_unreachable', 'database_not_ready'])
 
 const sqlState = /^[0-9A-Z]{5}$/
+
+/** SQLSTATEs of the class of what a server has too little of. */
+const lacksResources = /^53[0-9A-Z]{3}$/
 
 /**
  * Whether a query failed because its connection was lost or could not be had, so that another attempt may do better.

@@ -176,15 +176,16 @@ export const partnerChecks: readonly Check[] = [
     why: 'A run that cannot read the partner sends nothing new.',
     run: async (ward) => {
       const { partner } = await on(ward.config, 'configuration')
-      const place = partner.url?.startsWith('file:')
-        ? 'this user may read the file'
-        : 'the server is up and lets this machine in'
+      const todo = partner.url?.startsWith('file:')
+        ? 'do what this message says'
+        : 'check PARTNER_DATABASE_URL, and that the server is up and lets this machine in'
       return await ward.partner().then(
         ({ product }) => [ok(`Reached: ${product}`)],
         (unreached: Error & { code?: unknown }) => [
-          unreached.code === 'partner_too_old'
-            ? error(unreached.message, 'upgrade that server, or read from a newer one')
-            : error(unreached.message, `check PARTNER_DATABASE_URL, and that ${place}`),
+          error(
+            unreached.message,
+            unreached.code === 'partner_too_old' ? 'upgrade that server, or read from a newer one' : todo,
+          ),
         ],
       )
     },

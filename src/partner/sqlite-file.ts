@@ -35,18 +35,24 @@ function pathOf(url: string): string {
   }
 }
 
-/** The low byte of the library's codes: something would have to be written, or a file is not to be had. */
-const kindsOfAccess = { readOnly: 8, cannotOpen: 14 }
+/** The low byte of the library's codes: who has locks, what would have to be written, what is not to be had. */
+const kinds = { busy: 5, locked: 6, readOnly: 8, cannotOpen: 14, notDatabase: 26 }
 
 /** What a person can do about a file that does not open. */
 function remedyOf(path: string, error: unknown): string {
-  const { readOnly, cannotOpen } = kindsOfAccess
+  const { busy, locked, readOnly, cannotOpen, notDatabase } = kinds
   const kind = ((error as { errcode?: number }).errcode ?? 0) & 0xff
   if ((kind === readOnly || kind === cannotOpen) && isWal(path)) {
     return `It is in WAL mode, and while no other process has it open, SQLite has to make files in ${dirname(path)}, which this process may not. Run Nightferry as the user who writes the file, let another process keep it open during the run, or give it another journal mode (pragma journal_mode = delete).`
   }
   if (kind === readOnly) {
     return 'The program that writes it ended in the middle of a transaction. Open it once with that program, which rolls back what is left of it.'
+  }
+  if (kind === busy || kind === locked) {
+    return 'Another process keeps it locked: have that one end its transaction, or open the file without pragma locking_mode = exclusive, and run again.'
+  }
+  if (kind === notDatabase) {
+    return 'It is no file of SQLite, or is encrypted. Check partner.url (PARTNER_DATABASE_URL).'
   }
   return 'Check partner.url (PARTNER_DATABASE_URL), and that this user may read the file and its folder.'
 }

@@ -252,6 +252,13 @@ describe('in trouble', () => {
     expect(found.stdout).not.toContain('secret-88')
     expect(levelsOf(found, 'configuration')).toEqual(['ok'])
   })
+  test('a file of the partner that is no database is an error that says so, and no word of rights stands beside it', async () => {
+    const path = join(folder.path, 'text.db')
+    await writeFile(path, 'a text, and no database. '.repeat(100))
+    const [reached] = of(await diagnose({ PARTNER_DATABASE_URL: pathToFileURL(path).href }), 'partner_reached')
+    expect(reached?.what).toContain('It is no file of SQLite, or is encrypted.')
+    expect(reached?.todo).toBe('do what this message says')
+  })
   test('a configuration that cannot be read names each problem, and is an error like any other', async () => {
     const path = join(folder.path, 'broken.yaml')
     await writeFile(path, 'exchange:\n  pollIntervalMs: soon\n  apikey: x\n')

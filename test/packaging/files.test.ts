@@ -6,11 +6,10 @@ import { validate as lint } from 'dockerfile-utils'
 import { Deployment } from 'kubernetes-models/apps/v1'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { exitCodes } from '../../src/cli/cli.ts'
 import { namedVariables } from '../../src/config/environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { settings } from '../../src/config/schema.ts'
-import { workingFolder } from '../cli/nightferry-process.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { some } from '../helpers/some.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -61,11 +60,22 @@ test('anyone who stops Nightferry waits longer than it may take', () => {
   expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(stopSeconds)
 })
 
-test('the unit is started again for as long as it takes, and only a configuration that is wrong waits for a person', () => {
+test('the unit is started again after each error for as long as it takes, one of a file that is not there yet too', async () => {
   const [head = '', service = ''] = unit.split('[Service]')
   expect(head).toMatch(/^StartLimitIntervalSec=0$/m)
   expect(service).toMatch(/^Restart=on-failure$/m)
-  expect(/^RestartPreventExitStatus=(.+)$/m.exec(service)?.[1]).toBe(String(exitCodes.usage))
+  const left = [...service.matchAll(/^(?:RestartPrevent|Success)ExitStatus=(.*)$/gm)].flatMap(([, codes = '']) =>
+    codes.split(' '),
+  )
+  await using folder = await workingFolder()
+  const file = join(folder.path, 'not-mounted')
+  for (const ended of [
+    await nightferry(folder.path, ['serve', '--config', file]),
+    await nightferry(folder.path, ['serve'], { DATABASE_URL_FILE: file }),
+  ]) {
+    expect(ended.stderr).toMatch(/^nightferry: config_invalid: .*ENOENT/s)
+    expect(left).not.toContain(String(ended.code))
+  }
 })
 
 test('the Containerfile has no finding of the linter, copies what there is, and does not end as root', () => {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { isServerAway } from '../../src/db/database-trouble.ts'
+import { isServerAway, mayPass } from '../../src/db/database-trouble.ts'
 import { nightferry, start, workingFolder } from '../cli/nightferry-process.ts'
 import { tcpServer, unusedPort } from '../exchange/fault-server.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
@@ -88,4 +88,16 @@ test('trouble that passes by itself is told from trouble that needs a person', (
     expect(isServerAway(coded(code)), code).toBe(false)
   }
   expect(isServerAway(new Error('SASL: client password must be a string'))).toBe(false)
+})
+
+test('trouble that a daemon at work waits for is a server that is away or lacks something, and all that a pooler refuses', () => {
+  const coded = (code: string) => Object.assign(new Error('their words'), { code })
+  for (const code of ['ECONNREFUSED', '57P03', '08006', '08P01', '53100', '53200', '53300']) {
+    expect(mayPass(coded(code)), code).toBe(true)
+  }
+  for (const code of ['28P01', '28000', '3D000', '42P01', 'EMFILE', 'CERT_HAS_EXPIRED']) {
+    expect(mayPass(coded(code)), code).toBe(false)
+  }
+  expect(mayPass(new Error('Connection terminated unexpectedly'))).toBe(true)
+  expect(mayPass(new TypeError('ours'))).toBe(false)
 })

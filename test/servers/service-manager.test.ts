@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,6 +17,17 @@ const execute = promisify(execFile)
 const patience = { timeout: 60_000, interval: 20 }
 const serve = ['serve', '--config', demoConfig]
 const PATH = '/usr/local/bin:/usr/bin:/bin'
+
+/**
+ * Fails if there are pings although the watchdog should hear of nobody. One look may have been answered before; the
+ * next is not. That nothing comes is seen by waiting alone: five times as long as the watchdog would wait.
+ */
+async function expectSilence(pings: () => number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  const after = pings()
+  await new Promise((resolve) => setTimeout(resolve, 5_000))
+  expect(pings()).toBe(after)
+}
 
 test('systemd is told when serve is ready, how it gets on, that it reloads and is ready again, and that it stops', async () => {
   program('systemd-notify')
@@ -56,12 +68,7 @@ test('the watchdog hears of serve while its database answers, and no more when i
   const pings = () => socket.messages().filter((message) => 'WATCHDOG' in message).length
   await vi.waitFor(() => expect(pings()).toBeGreaterThan(2), patience)
   proxy.stall()
-  // One look may have been answered before; the next is not. That nothing comes is seen by waiting alone: five times
-  // as long as the watchdog would wait.
-  await new Promise((resolve) => setTimeout(resolve, 2_000))
-  const after = pings()
-  await new Promise((resolve) => setTimeout(resolve, 5_000))
-  expect(pings()).toBe(after)
+  await expectSilence(pings)
   daemon.child.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(143)
 })
@@ -86,6 +93,29 @@ test('the watchdog goes on hearing of serve while its database refuses connectio
   const before = pings()
   await vi.waitFor(() => expect(pings()).toBeGreaterThan(before + 5), patience)
   proxy.lead(port)
+  daemon.child.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(143)
+})
+
+test('the watchdog hears no more of serve once its database refuses the password, which only another process reads again', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using socket = await notifySocket()
+  const role = `rotated_${randomBytes(6).toString('hex')}`
+  await world.pool.query(`create role ${role} superuser login password 'first'`)
+  const daemon = start(folder.path, serve, {
+    ...world.environment(),
+    DATABASE_URL: Object.assign(new URL(world.databaseUrl), { username: role, password: 'first' }).href,
+    PATH,
+    NOTIFY_SOCKET: socket.path,
+    WATCHDOG_USEC: '1000000',
+  })
+  const pings = () => socket.messages().filter((message) => 'WATCHDOG' in message).length
+  await vi.waitFor(() => expect(pings()).toBeGreaterThan(0), patience)
+  await world.pool.query(`alter role ${role} password 'second'`)
+  await world.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role])
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('password authentication failed'), patience)
+  await expectSilence(pings)
   daemon.child.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(143)
 })

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { requireSettings } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
-import { isNoneFree } from '../../db/database-trouble.ts'
+import { mayPass } from '../../db/database-trouble.ts'
 import { retireSchedules } from '../../db/runs/job-schedule.ts'
 import { runningRun, runningRuns } from '../../db/runs/run-life.ts'
 import type { HttpServer } from '../../http/start-http.ts'
@@ -180,8 +180,9 @@ type ServiceManager = {
  * Where nobody listens, each call does nothing. What cannot be told is logged once; the work goes on.
  *
  * The watchdog is told that we are alive after each look, and never while one is under way: if the event loop or the
- * database hangs, the looks stop, and the manager starts us again. A database that refuses is another matter: it is
- * waited for, and a start would forget what this process saw fall due.
+ * database hangs, the looks stop, and the manager starts us again. So it does where the database refuses who we are:
+ * the next process reads the address again. A database that is away is another matter: it is waited for, and a start
+ * would forget what this process saw fall due.
  *
  * @param look asks the database how we get on.
  * @param stillMs for how long we may do nothing by intent, beside what the manager allows.
@@ -209,7 +210,7 @@ function openServiceManager(
     const everyMs = Math.min(statusEveryMs, (watchdog ?? Infinity) / 2)
     let told = ''
     while (!signal.aborted) {
-      const status = await look().catch((error: unknown) => (isNoneFree(error) ? null : lookFailed))
+      const status = await look().catch((error: unknown) => (mayPass(error) ? lookFailed : null))
       if (signal.aborted) return
       const news = [
         ...(watchdog !== null && status !== null ? ['WATCHDOG=1'] : []),

@@ -110,7 +110,14 @@ export const againRoutes: readonly Route[] = [
     access: 'act',
     params: z.strictObject({ stream: z.string().min(1).max(200) }),
     body: z.strictObject({
-      since: z.string().min(1).max(100).optional().describe('A cursor, a date or time, or a time ago such as 3d.'),
+      since: z
+        .string()
+        .min(1)
+        .max(100)
+        .optional()
+        .describe(
+          'A cursor, a date or time, or a time ago such as 3d. Without it, new rows that the guard holds and that do not come are let go, also where fullEvery is never.',
+        ),
       dryRun,
     }),
     answers: { 200: document },

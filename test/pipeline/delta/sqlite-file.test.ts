@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -75,6 +75,25 @@ test('a file whose writer died in the middle of a transaction asks to be opened 
 
 test('a file that is not there is refused with words of files, not of servers', () => {
   expect(refusal(join(folder, 'none.db'))).toMatch(/unable to open .*this user may read the file and its folder\.$/)
+})
+
+test.each(['delete', 'wal'])(
+  'a file in the journal mode %s that another process keeps locked is refused with a word about that process, not about rights',
+  (mode) => {
+    writer.exec(`pragma journal_mode = ${mode}; create table hotel (id); pragma locking_mode = exclusive;
+                 begin immediate; insert into hotel values (1); commit`)
+    const refused = refusal()
+    expect(refused).toMatch(/database is locked\. Another process keeps it locked: .*locking_mode = exclusive/)
+    expect(refused).not.toContain('this user may read')
+  },
+)
+
+test('a file that is no database, or an encrypted one, is refused with a word about its content, not about rights', () => {
+  const other = join(folder, 'other.db')
+  writeFileSync(other, 'a text, and no database. '.repeat(100))
+  const refused = refusal(other)
+  expect(refused).toMatch(/file is not a database\. It is no file of SQLite, or is encrypted\. Check partner\.url/)
+  expect(refused).not.toContain('this user may read')
 })
 
 test('the rights to a file say whether it is in WAL mode, and what of file and folder can be written', async () => {
