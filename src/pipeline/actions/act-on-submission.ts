@@ -6,7 +6,7 @@ import { apiKeyIdOf, knownApiKeyIds } from '../../db/service-key/service-key.ts'
 import type { Submission, SubmissionState } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
-import type { Task } from '../../exchange/task.ts'
+import { type Task, taskKey } from '../../exchange/task.ts'
 import { ActionRefused, type Deps } from '../deps.ts'
 import { requestOf } from '../push/kinds.ts'
 import { callSucceeded, moveSubmission } from '../push/move-submission.ts'
@@ -175,7 +175,8 @@ async function whyNotItsKey(
  */
 async function whyNotItsOnlyTask(deps: Deps, submission: Submission, { correlationId }: Task): Promise<string | null> {
   if (submission.repeats === 0) return null
-  const [other] = (await unfinishedCandidates(deps, submission)).filter((id) => id !== correlationId)
+  const candidates = await unfinishedCandidates(deps, submission)
+  const other = candidates.find((id) => taskKey(id) !== taskKey(correlationId))
   if (other === undefined) return null
   return `Submission ${submission.submission_id} was sent more than once, and task ${other}, which may be of another attempt, has not ended`
 }

@@ -6,6 +6,7 @@ import type { SearchPage } from '../../db/tables/service-tables.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
 import { AnswerFormatError, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
+import { serviceAnswers } from '../push/move-submission.ts'
 import { openResult } from '../reading/page-limits.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
 import { retryInMs } from '../when-to-look.ts'
@@ -158,7 +159,7 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<Address> {
     return { url: storableText(url), guessed }
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
-    if (saysUnknown(error) || concernsThisCall(error)) return page
+    if (saysUnknown(error) || concernsThisCall(error) || (await concernsThisTask(deps, error))) return page
     throw error
   }
 }
@@ -170,6 +171,12 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<Address> {
 function concernsThisCall(error: unknown): boolean {
   if (error instanceof AnswerFormatError) return error.tooLong
   return error instanceof HttpError && (error.code === 'exchange_forbidden' || error.code === 'exchange_refused')
+}
+
+/** Whether the service answers others while a call about one task fails. A key that it does not know stops all. */
+async function concernsThisTask({ exchange }: Deps, error: unknown): Promise<boolean> {
+  const { code } = error as { code?: string }
+  return code !== 'exchange_unauthorized' && (await serviceAnswers(exchange))
 }
 
 /**

@@ -220,6 +220,18 @@ describe('adopting', () => {
     expect((await ferry.submission(given.id)).state).toBe('uncertain')
   })
 
+  it('takes a task for itself, though the list spells its id in capitals and the request was sent twice', async () => {
+    await using server = await service({
+      [post]: [reset],
+      [task(ours)]: [json(mappingTask(ours))],
+      '/api/v2/bulk/tasks': [json([mappingTask(ours.toUpperCase(), { createdAt: null })])],
+    })
+    await using given = await uncertain(server)
+    await ferry.ledger.db.updateTable('submission').set({ repeats: 1 }).execute()
+    await adoptTask(given.deps, given.id, ours, anna)
+    expect(await ferry.submission(given.id)).toMatchObject({ state: 'accepted', correlation_id: ours })
+  })
+
   it('refuses a task that the service does not know', async () => {
     await using server = await service({ [post]: [reset] })
     await using given = await uncertain(server)

@@ -112,6 +112,23 @@ describe('a look at a page', () => {
     expect(await stateOf(pageId)).toBe('loaded')
   })
 
+  it.each<[string, Answer]>([
+    ['500', (response) => response.writeHead(500).end()],
+    ['404, as a gateway does', (response) => response.writeHead(404).end('<html>')],
+    ['HTML', (response) => response.end('<html>')],
+  ])('fails alone where its task is answered with %s while the service answers others', async (_, answer) => {
+    const gone: Answer = (response) => response.writeHead(403).end()
+    await using server = await service({
+      '/page': [gone],
+      [`/api/v2/bulk/tasks/${correlationId}`]: [answer],
+      '/api/v2/bulk/tasks': [json([])],
+    })
+    await using deps = ferry.deps(server.url)
+    const pageId = await expired(server.url)
+    for (let look = 0; look < 6; look++) await lookAtPage(deps, pageId)
+    expect(await stateOf(pageId)).toBe('failed')
+  })
+
   it('does not count an address that nobody was asked for, because the service is away, against the page', async () => {
     const gone: Answer = (response) => response.writeHead(403).end()
     const away: Answer = (response) => response.writeHead(503).end()
