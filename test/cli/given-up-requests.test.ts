@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { apiKey } from '../exchange/test-client.ts'
 import { demoConfig } from '../helpers/world.ts'
@@ -45,6 +45,7 @@ async function accepted(server: ScriptedService): Promise<number> {
   return id
 }
 
+const patience = { timeout: 60_000, interval: 20 }
 const inProgress = { correlationId, status: 'InProgress', taskKind: 'CompanyMappingRequest', requestType: null }
 
 it.each([
@@ -57,6 +58,40 @@ it.each([
   expect(server.count(task)).toBe(1)
   if (answers === null) expect(stderr).not.toContain('goes on')
 })
+
+it('cancel waits for a look of the run that is at work, and says what its own has seen', async () => {
+  const client = await ferry.ledger.pool.connect()
+  try {
+    // It stands in line for the lock that the verb has while it calls, and so has it next.
+    const lock = Promise.withResolvers<void>()
+    let id = 0
+    await using server = await service({
+      [post]: [json({ correlationId })],
+      [`${task}/cancel`]: [
+        (response) => {
+          client.query('select pg_advisory_lock(4711011, $1)', [id]).then(() => lock.resolve(), lock.reject)
+          const waiting = "select from pg_locks where locktype = 'advisory' and not granted"
+          const answer = async () => {
+            await vi.waitFor(async () => expect((await ferry.ledger.pool.query(waiting)).rowCount).toBe(1), patience)
+            response.writeHead(409).end()
+          }
+          answer().catch(lock.reject)
+        },
+      ],
+      [task]: [json(inProgress)],
+    })
+    id = await accepted(server)
+    const cancelled = call(server.url, 'cancel', id)
+    await lock.promise
+    const tried = "select from pg_stat_activity where query like '%pg_try_advisory_lock%' and pid <> pg_backend_pid()"
+    await vi.waitFor(async () => expect((await client.query(tried)).rowCount).toBeGreaterThan(0), patience)
+    expect(server.count(task)).toBe(0)
+    await client.query('select pg_advisory_unlock_all()')
+    expect(await cancelled).toMatchObject({ code: 1, stderr: expect.stringContaining('so the task goes on') })
+  } finally {
+    client.release(true)
+  }
+}, 120_000)
 
 it('cancel of a search whose run has ended says that the next run searches again', async () => {
   await using server = await begun(inProgress)

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   abandonSubmission,
   adoptTask,
@@ -101,15 +102,22 @@ export async function cancel(cli: Cli, submissionId: number, options: CommonOpti
   })
 }
 
+/** For how long a look waits for another one that is at work, as one of the run's own is now and then. Milliseconds. */
+const lookWaits = { atMostMs: 5_000, pauseMs: 100 }
+
 /**
  * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
  * @returns with `polled` whether the service has said since where the task is: not where the call failed.
  */
 async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest & { polled: boolean }> {
   const before = await stateOfRequest(deps, submissionId)
-  await lookAtSubmission(deps, submissionId).catch((error: Error) => {
-    deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed')
-  })
+  const look = () =>
+    lookAtSubmission(deps, submissionId).catch((error: Error) => {
+      deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed')
+      return true
+    })
+  const giveUpAt = performance.now() + lookWaits.atMostMs
+  while (!(await look()) && performance.now() < giveUpAt) await delay(lookWaits.pauseMs)
   const now = await stateOfRequest(deps, submissionId)
   return { ...now, polled: now.polls > before.polls }
 }
