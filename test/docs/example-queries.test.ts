@@ -33,7 +33,6 @@ beforeAll(async () => {
     vanished,
   )
   await atService(`update sandbox.calculator set outputs = '{}' where id = $1`, uncomputed)
-  await atService(`update sandbox.published_result set outputs = '{}' where calculator_id = $1`, uncomputed)
   await atService(
     `update sandbox.calculator set inputs = (select jsonb_object_agg(key, 'not metered') from jsonb_each(inputs)) where id = $1`,
     worded,

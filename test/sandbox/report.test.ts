@@ -3,6 +3,7 @@ import * as world from '../../src/sandbox/catalogue/calculator-types.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
+import { createSchema } from '../../src/sandbox/schema/create-schema.ts'
 import { patience } from '../helpers/patience.ts'
 import { calculators, identifiedBy, inputsOf, mapHotels, mappings, partnerId } from './bodies.ts'
 import type { PageCalculator, Task } from './documents.ts'
@@ -173,6 +174,28 @@ describe('automatic publishing', () => {
     expect(before.rows[0]?.publishedCalculatorIds).toEqual([await idOf(2, 'May')])
     expect(await publishedBy(sent(2, 'May', '2'))).toEqual([[await idOf(2, 'May')]])
     expect(await reportOf(first)).toEqual(before)
+  })
+
+  it('takes over what a world of an earlier version has published', async () => {
+    const task = await sandbox.run(
+      'calculatorsUpsert',
+      calculators([sent(3, 'May', '1', on), sent(3, 'June', '2', on)]),
+    )
+    const before = await reportOf(task)
+    await sandbox.pool.query(`
+      create table sandbox.published_result (
+        calculator_id uuid primary key references sandbox.calculator on delete cascade, outputs jsonb not null);
+      create table sandbox.publication (task_id uuid not null references sandbox.task on delete cascade,
+        company_id uuid not null, calculator_id uuid not null, primary key (task_id, company_id, calculator_id));
+      insert into sandbox.published_result select id, outputs from sandbox.calculator where published is not null;
+      insert into sandbox.publication select task_id, company_id, unnest(calculator_ids) from sandbox.published_by_task;
+      delete from sandbox.published_by_task;
+      alter table sandbox.calculator drop column published`)
+    await createSchema(sandbox.pool)
+    expect(before.rows[0]?.publishedCalculatorIds).toHaveLength(2)
+    expect(await reportOf(task)).toEqual(before)
+    expect(await publishedBy({ identifier: partnerId(3), ...on })).toEqual([undefined])
+    expect(await publishedBy(sent(3, 'May', '2'))).toEqual([[await idOf(3, 'May')]])
   })
 })
 

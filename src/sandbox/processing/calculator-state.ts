@@ -15,6 +15,8 @@ export type Calculator = {
   /** Of a yearly calculator with automatic calculation: the sums of the year's months. What was sent wins over them. */
   summed: Values
   outputs: Values
+  /** The digest of the outputs that were published last; null: none are. */
+  published: string | null
 }
 
 /** The same company, type and period always have the same calculator. */
@@ -28,11 +30,16 @@ function effectiveInputs(calculator: Pick<Calculator, 'inputs' | 'summed'>): Val
 }
 
 /** The calculators of one company, by type and period. */
-export type CompanyCalculators = { companyId: string; byKey: Map<string, Calculator> }
+export type CompanyCalculators = {
+  companyId: string
+  byKey: Map<string, Calculator>
+  /** Those of them that are not stored yet. */
+  created: Set<Calculator>
+}
 
 export function createCompany(companyId: string, calculators: readonly Calculator[]): CompanyCalculators {
   const keyed = calculators.map((one) => [keyOf(one.typeId, one.year, one.month), one] as const)
-  return { companyId, byKey: new Map(keyed) }
+  return { companyId, byKey: new Map(keyed), created: new Set() }
 }
 
 /** Puts an input into the calculator of every type that takes it; a calculator begins with its first value. */
@@ -78,7 +85,7 @@ export function recalculate(world: World, company: CompanyCalculators, automatic
 }
 
 function findOrCreate(
-  { companyId, byKey }: CompanyCalculators,
+  { companyId, byKey, created }: CompanyCalculators,
   typeId: string,
   year: number,
   month: number | null,
@@ -88,9 +95,13 @@ function findOrCreate(
   const found = byKey.get(key)
   if (found || !create) return found
   const id = calculatorId(companyId, typeId, year, month)
-  const created: Calculator = { id, companyId, typeId, year, month, inputs: {}, summed: {}, outputs: {} }
-  byKey.set(key, created)
-  return created
+  const calculator: Calculator = {
+    ...{ id, companyId, typeId, year, month },
+    ...{ inputs: {}, summed: {}, outputs: {}, published: null },
+  }
+  byKey.set(key, calculator)
+  created.add(calculator)
+  return calculator
 }
 
 function keyOf(typeId: string, year: number, month: number | null): string {

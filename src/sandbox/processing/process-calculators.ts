@@ -5,7 +5,7 @@ import { inTransaction } from '../running-sandbox.ts'
 import type { Outcome } from '../tasks/sandbox-task.ts'
 import { applyInput, recalculate } from './calculator-state.ts'
 import { type InputError, judgeCalculators } from './judge-calculators.ts'
-import { publishResults } from './publish-results.ts'
+import { notePublished, publishResults } from './publish-results.ts'
 import { resolveCompanies } from './resolve-companies.ts'
 import { loadCalculators, lockCompanies, storeCalculators, storeSettings } from './store-calculators.ts'
 import { emptyOutcome, slices, type Work } from './work.ts'
@@ -89,10 +89,14 @@ async function storeEntries(
     const company = companies.get(companyId)
     if (company) for (const input of inputs) applyInput(company, input)
   }
-  const gone = [...companies.values()].flatMap((company) =>
+  const all = [...companies.values()]
+  const gone = all.flatMap((company) =>
     recalculate(sandbox.world, company, on.yearlyCalculation.has(company.companyId)),
   )
-  const stored = [...companies.values()].flatMap((company) => [...company.byKey.values()])
-  await storeCalculators(client, stored, gone)
-  await publishResults(client, taskId, [...on.publishing])
+  const publishing = all.filter(({ companyId }) => on.publishing.has(companyId))
+  const published = new Map(publishing.map((company) => [company.companyId, publishResults(company)]))
+  const created = all.flatMap((company) => [...company.created])
+  const loaded = all.flatMap((company) => [...company.byKey.values()].filter((one) => !company.created.has(one)))
+  await storeCalculators(client, { created, loaded, gone })
+  await notePublished(client, taskId, published)
 }

@@ -1,34 +1,47 @@
+import { hash } from 'node:crypto'
 import type pg from 'pg'
+import type { CompanyCalculators } from './calculator-state.ts'
+import type { Values } from './compute-outputs.ts'
 
 /**
- * Publishes the results of these companies' calculators where they differ from what was published last, and notes that
- * this task did. Results that a calculator no longer has are withdrawn. Call it in the transaction that computed them.
+ * Marks a company's results as published, where they differ from what was published last, and gives the calculators
+ * that have them. Results that a calculator no longer has are withdrawn.
  *
  * Spec gap: what publishing does is not shown, docs/spec-gaps.md. Here it shows in the request's report.
  */
-export async function publishResults(
+export function publishResults(company: CompanyCalculators): string[] {
+  const differing: string[] = []
+  for (const calculator of company.byKey.values()) {
+    const before = calculator.published
+    calculator.published = digestOf(calculator.outputs)
+    if (calculator.published !== null && calculator.published !== before) differing.push(calculator.id)
+  }
+  return differing
+}
+
+/** As the schema makes it of results that were published in worlds of before. */
+function digestOf(outputs: Values): string | null {
+  const entries = Object.entries(outputs)
+  if (entries.length === 0) return null
+  const lines = entries.map(([id, value]) => `${id} ${value}`).toSorted()
+  return hash('sha256', lines.join('\n'), 'base64')
+}
+
+/** Notes which calculators' results the task published, by company. */
+export async function notePublished(
   client: pg.PoolClient,
   taskId: string,
-  companyIds: readonly string[],
+  published: ReadonlyMap<string, readonly string[]>,
 ): Promise<void> {
-  if (companyIds.length === 0) return
+  const noted = [...published].filter(([, calculatorIds]) => calculatorIds.length > 0)
+  if (noted.length === 0) return
   await client.query(
-    `delete from sandbox.published_result published using sandbox.calculator
-     where calculator.id = published.calculator_id and company_id = any($1) and calculator.outputs = '{}'`,
-    [companyIds],
-  )
-  await client.query(
-    `with published as (
-       insert into sandbox.published_result as earlier (calculator_id, outputs)
-       select id, outputs from sandbox.calculator where company_id = any($2) and outputs <> '{}' order by id
-       on conflict (calculator_id) do update set outputs = excluded.outputs
-         where earlier.outputs is distinct from excluded.outputs
-       returning calculator_id
-     )
-     insert into sandbox.publication (task_id, company_id, calculator_id)
-     select $1::uuid, company_id, calculator_id from published join sandbox.calculator on id = calculator_id
-     on conflict do nothing`,
-    [taskId, companyIds],
+    `insert into sandbox.published_by_task as earlier (task_id, company_id, calculator_ids)
+     select $1, company_id, calculator_ids::uuid[]
+     from unnest($2::uuid[], $3::text[]) as noted (company_id, calculator_ids)
+     on conflict (task_id, company_id) do update
+       set calculator_ids = earlier.calculator_ids || excluded.calculator_ids`,
+    [taskId, noted.map(([companyId]) => companyId), noted.map(([, calculatorIds]) => `{${calculatorIds.join(',')}}`)],
   )
 }
 
@@ -39,8 +52,8 @@ export async function readPublished(
   companyIds: readonly string[],
 ): Promise<Map<string, string[]>> {
   const { rows } = await db.query<{ company_id: string; calculator_ids: string[] }>(
-    `select company_id, array_agg(calculator_id order by calculator_id) as calculator_ids
-     from sandbox.publication where task_id = $1 and company_id = any($2) group by company_id`,
+    `select company_id, array(select distinct unnest(calculator_ids) order by 1) as calculator_ids
+     from sandbox.published_by_task where task_id = $1 and company_id = any($2)`,
     [taskId, companyIds],
   )
   return new Map(rows.map((row) => [row.company_id, row.calculator_ids]))

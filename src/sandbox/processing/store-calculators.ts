@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { copyRows } from '../copy-rows.ts'
 import type { CalculatorCompany } from '../requests/read-calculators.ts'
 import { type Calculator, type CompanyCalculators, createCompany } from './calculator-state.ts'
 
@@ -52,7 +53,7 @@ export async function loadCalculators(
   companyIds: readonly string[],
 ): Promise<Map<string, CompanyCalculators>> {
   const { rows } = await client.query<Calculator>(
-    `select id, company_id as "companyId", type_id as "typeId", year, month, inputs, summed, outputs
+    `select id, company_id as "companyId", type_id as "typeId", year, month, inputs, summed, outputs, published
      from sandbox.calculator where company_id = any($1)`,
     [companyIds],
   )
@@ -60,30 +61,41 @@ export async function loadCalculators(
   return new Map(companyIds.map((id) => [id, createCompany(id, byCompany.get(id) ?? [])]))
 }
 
-/** Writes those that differ from what is stored, and removes the ones that are gone. */
+/** Writes those that are new or differ from what is stored, and removes the ones that are gone. */
 export async function storeCalculators(
   client: pg.PoolClient,
-  calculators: readonly Calculator[],
-  gone: readonly string[],
+  calculators: { created: readonly Calculator[]; loaded: readonly Calculator[]; gone: readonly string[] },
 ): Promise<void> {
-  await client.query('delete from sandbox.calculator where id = any($1)', [gone])
+  const { created, loaded, gone } = calculators
+  if (gone.length > 0) await client.query('delete from sandbox.calculator where id = any($1)', [gone])
+  if (created.length > 0) {
+    await copyRows(
+      client,
+      'sandbox.calculator (id, company_id, type_id, year, month, inputs, summed, outputs, published)',
+      created.map(({ id, companyId, typeId, year, month, inputs, summed, outputs, published }) => [
+        ...[id, companyId, typeId, year, month],
+        ...[inputs, summed, outputs].map((values) => JSON.stringify(values)),
+        published,
+      ]),
+    )
+  }
+  if (loaded.length > 0) await update(client, loaded)
+}
+
+async function update(client: pg.PoolClient, calculators: readonly Calculator[]): Promise<void> {
   await client.query(
-    `insert into sandbox.calculator as kept (id, company_id, type_id, year, month, inputs, summed, outputs)
-     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::jsonb[], $7::jsonb[],
-       $8::jsonb[])
-     on conflict (id) do update
-       set inputs = excluded.inputs, summed = excluded.summed, outputs = excluded.outputs
-       where (kept.inputs, kept.summed, kept.outputs)
-         is distinct from (excluded.inputs, excluded.summed, excluded.outputs)`,
+    `update sandbox.calculator kept
+     set inputs = sent.inputs, summed = sent.summed, outputs = sent.outputs, published = sent.published
+     from unnest($1::uuid[], $2::jsonb[], $3::jsonb[], $4::jsonb[], $5::text[])
+       as sent (id, inputs, summed, outputs, published)
+     where kept.id = sent.id and (kept.inputs, kept.summed, kept.outputs, kept.published)
+       is distinct from (sent.inputs, sent.summed, sent.outputs, sent.published)`,
     [
       calculators.map(({ id }) => id),
-      calculators.map(({ companyId }) => companyId),
-      calculators.map(({ typeId }) => typeId),
-      calculators.map(({ year }) => year),
-      calculators.map(({ month }) => month),
       calculators.map(({ inputs }) => JSON.stringify(inputs)),
       calculators.map(({ summed }) => JSON.stringify(summed)),
       calculators.map(({ outputs }) => JSON.stringify(outputs)),
+      calculators.map(({ published }) => published),
     ],
   )
 }
