@@ -22,6 +22,7 @@ import {
   logOverdue,
   moveSubmission,
   overdueCode,
+  updateAsRead,
 } from './move-submission.ts'
 import { settle, settleLost } from './outcomes/settle.ts'
 import { resolveUncertain } from './sending/resolve-uncertain.ts'
@@ -124,16 +125,16 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
     polled_at: deps.now(),
     polls: submission.polls + 1,
   }
-  await deps.db.transaction().execute(async (trx) => {
+  const written = await deps.db.transaction().execute(async (trx) => {
     if (task.phase === 'terminal') {
       const patch = { ...polled, ...callSucceeded, terminal_at: deps.now(), task: storableJson(task.raw) }
-      await moveSubmission(trx, submission, 'task_terminal', patch)
-      return
+      return (await moveSubmission(trx, submission, 'task_terminal', patch)) !== null
     }
-    await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
+    if (!(await updateAsRead(trx, submission, polled))) return false
     if (overdue) await becomeOverdue(deps, trx, submission)
     const inMs = await nextPollInMs(deps, trx, submission.submission_id, polled.polls)
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
+    return true
   })
   if (
     task.apiKeyId !== null &&
@@ -144,7 +145,7 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
     await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))
   }
   if (newlyUnknown) warnOfStatus(deps, submission, task)
-  if (overdue) logOverdue(deps, submission, task.status)
+  if (overdue && written) logOverdue(deps, submission, task.status)
   return task.phase === 'terminal'
 }
 

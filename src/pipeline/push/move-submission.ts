@@ -45,6 +45,26 @@ export async function moveSubmission(
   return { state: next, runId: run_id }
 }
 
+/**
+ * Writes what a look has met to a submission, where that is still as the look has read it: its lock may be lost while
+ * it waits for the service, and what it met says nothing of the attempt or the state that another look brought about.
+ * @returns false where it is not. Nothing was changed then.
+ */
+export async function updateAsRead(
+  trx: Transaction<Schema>,
+  { submission_id, attempts, state }: Submission,
+  patch: Omit<Updateable<SubmissionTable>, 'state'>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('submission')
+    .set(patch)
+    .where('submission_id', '=', submission_id)
+    .where('attempts', '=', attempts)
+    .where('state', '=', state)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 /** Whether the destination of a run is in use, and stays so until the transaction ends. */
 async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean> {
   const destination = await trx
@@ -61,6 +81,7 @@ async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean
  * A call about a submission failed in a way that says nothing about the submission: look again later.
  * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
  * down now and then is not taken for one that denies a task. The service may say when to look again (Retry-After).
+ * Nothing is changed where another look has gone on meanwhile.
  *
  * Once calls have failed for as long as the configuration tolerates, and the service answers others, the trouble is
  * with this task alone: the run goes on without it, as without one that does not end.
@@ -91,22 +112,16 @@ export async function callFailed(
     )
   }
   const becomes = over && submission.overdue_since === null
-  await deps.db.transaction().execute(async (trx) => {
-    await trx
-      .updateTable('submission')
-      .set({
-        failures,
-        failing_since: trouble === 'passed' ? deps.now() : since,
-        error_code: code,
-        error_message: storableText(error.message),
-      })
-      .where('submission_id', '=', submission.submission_id)
-      .execute()
+  const written = await deps.db.transaction().execute(async (trx) => {
+    const failing_since = trouble === 'passed' ? deps.now() : since
+    const told = { error_code: code, error_message: storableText(error.message) }
+    if (!(await updateAsRead(trx, submission, { failures, failing_since, ...told }))) return false
     if (becomes) await becomeOverdue(deps, trx, submission, error.message)
     const inMs = Math.max(over ? pollIntervalMs : 0, retryInMs(failures, retryAfterOf(error)))
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
+    return true
   })
-  if (becomes) logOverdue(deps, submission, submission.task_status, error.message)
+  if (becomes && written) logOverdue(deps, submission, submission.task_status, error.message)
 }
 
 /** Since when calls about a submission have failed, without one that succeeded; null: the latest did not fail. Pure. */
@@ -168,11 +183,7 @@ export async function callDenied(deps: Deps, submission: Submission, error: Http
   await deps.db.transaction().execute(async (trx) => {
     const counted = { failures: denials.times, failing_since: null, denied_at: denials.at }
     const told = { error_code: error.code, error_message: storableText(error.message) }
-    await trx
-      .updateTable('submission')
-      .set({ ...counted, ...told })
-      .where('submission_id', '=', submission_id)
-      .execute()
+    if (!(await updateAsRead(trx, submission, { ...counted, ...told }))) return
     await deps.looks.atSubmissions(trx, [submission_id], Math.max(pollIntervalMs, error.retryAfterMs ?? 0))
   })
   return false
@@ -220,7 +231,7 @@ export async function becomeOverdue(
   submission: Submission,
   failure: string | null = null,
 ): Promise<void> {
-  const { submission_id: id, run_id, kind } = submission
+  const { run_id, kind } = submission
   const overdue = { overdue_since: deps.now() }
   const told = { error_code: overdueCode, error_message: overdueWords(deps, submission, failure) }
   if (searchKinds.includes(kind)) {
@@ -228,7 +239,7 @@ export async function becomeOverdue(
   } else {
     // The code of calls that fail stays: they are counted on by it.
     const patch = failure === null ? { ...overdue, ...told } : overdue
-    await trx.updateTable('submission').set(patch).where('submission_id', '=', id).execute()
+    if (!(await updateAsRead(trx, submission, patch))) return
   }
   await deps.looks.atRun(trx, run_id)
 }

@@ -136,14 +136,14 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     await judgeRefusal(deps, submission, { status: error.status, code, reason, message: storableText(error.message) })
     return
   }
-  await deps.db.transaction().execute(async (trx) => {
+  const refused = await deps.db.transaction().execute(async (trx) => {
     const told = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
     const tooLarge = verdictOfRefusal(error) === 'too_large'
     // A row that is too large alone will be so tomorrow: it is kept out until it changes.
     const tooLargeAlone = tooLarge && submission.row_count === 1
     const patch = { ...told, too_large: tooLarge && !tooLargeAlone }
     const moved = await moveSubmission(trx, submission, 'refused', patch)
-    if (moved === null) return
+    if (moved === null) return false
     // An attempt before this one may have been taken: then nobody knows what the service holds.
     const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
     await settleRows(trx, submission.submission_id, tooLargeAlone, async () => ({ outcome, code, reason }))
@@ -151,7 +151,9 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
     await learnSize(deps, trx, submission, tooLargeAlone ? null : verdictOfRefusal(error))
+    return true
   })
+  if (!refused) return
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
 }
 
@@ -186,15 +188,17 @@ function refusalWords(error: HttpError): { code: string; reason: string } {
 
 /** The service no longer knows the task: nobody can say what became of its rows. The next run sends them again. */
 export async function settleLost(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
-  await deps.db.transaction().execute(async (trx) => {
+  const lost = await deps.db.transaction().execute(async (trx) => {
     const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
     const moved = await moveSubmission(trx, submission, 'task_unknown', patch)
-    if (moved === null) return
+    if (moved === null) return false
     const said = { outcome: 'unknown', code: 'task_lost', reason: 'the service no longer knows the task' } as const
     await settleRows(trx, submission.submission_id, false, async () => said)
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
+    return true
   })
+  if (!lost) return
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
 }
 

@@ -9,7 +9,14 @@ import type { Task } from '../../../exchange/task.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
-import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
+import {
+  becomeOverdue,
+  callFailed,
+  hasBecomeOverdue,
+  logOverdue,
+  moveSubmission,
+  updateAsRead,
+} from '../move-submission.ts'
 import { afterReading, earliestStamp, latestStamp } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 import { type Owner, ownersOf } from './task-owners.ts'
@@ -62,12 +69,7 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   const overdue = unfinished.length > 0 && hasBecomeOverdue(deps, submission, submission.uncertain_since ?? attemptedAt)
   await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
-      await trx
-        .updateTable('submission')
-        .set(listed)
-        .where('submission_id', '=', submission.submission_id)
-        .where('attempts', '=', submission.attempts)
-        .execute()
+      if (!(await updateAsRead(trx, submission, listed))) return
       if (overdue) await becomeOverdue(deps, trx, submission)
       await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
       return

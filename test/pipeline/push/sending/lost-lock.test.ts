@@ -45,6 +45,59 @@ describe('a look whose lock was lost', () => {
     expect(server.count(post)).toBe(2)
   })
 
+  it.each<[string, number, string[]]>([
+    ['overdue', 1, ['unavailable', 'answers']],
+    ['count a failure', 0, ['unavailable']],
+  ])('does not make a later attempt %s', async (_, failing, says) => {
+    await using server = await service({ [post]: [reset, json({ correlationId })], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    const since = { failures: failing, failing_since: failing > 0 ? ferry.clock.at : null }
+    await ferry.ledger.db.updateTable('submission').set(since).execute()
+    ferry.clock.pass(deps.config.exchange.giveUpAfterMs)
+    const getTasks: Deps['exchange']['getTasks'] = async () => {
+      if (lost) await loseLocks()
+      if (lost) for (let look = 0; look < 2; look++) await lookAtSubmission(deps, id)
+      lost = false
+      await ferry.asked()
+      if (says.shift() !== 'unavailable') return []
+      const call = { method: 'GET', url: `${server.url}${list}` }
+      throw new HttpError(call, { status: 503, errorCode: null, serviceMessage: null, retryAfterMs: null })
+    }
+    let lost = true
+    await Promise.allSettled([lookAtSubmission({ ...deps, exchange: { ...deps.exchange, getTasks } }, id)])
+    expect(await ferry.submission(id)).toMatchObject({
+      state: 'accepted',
+      attempts: 2,
+      correlation_id: correlationId,
+      overdue_since: null,
+      failures: 0,
+    })
+    expect(await ferry.asked(), 'the look of the later attempt is not put off').toEqual([])
+  })
+
+  it('does not say of a task that has ended that it goes on', async () => {
+    const ended = json({ correlationId, status: 'Cancelled' })
+    await using server = await service({
+      [post]: [json({ correlationId })],
+      [`${list}/${correlationId}`]: [ended],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    const getTask: Deps['exchange']['getTask'] = async (asked) => {
+      const task = await deps.exchange.getTask(asked)
+      await loseLocks()
+      await lookAtSubmission(deps, id)
+      await ferry.asked()
+      return { ...task, status: 'InProgress', phase: 'in_flight' }
+    }
+    await Promise.allSettled([lookAtSubmission({ ...deps, exchange: { ...deps.exchange, getTask } }, id)])
+    expect(await ferry.submission(id)).toMatchObject({ state: 'settled', task_status: 'Cancelled' })
+    expect(await ferry.asked()).toEqual([])
+  })
+
   const late = '0b6c2f4e-0000-4000-8000-000000000002'
   type Outcome = (call: { method: string; url: string }) => Promise<{ correlationId: string }>
   it.each<[string, Outcome]>([
