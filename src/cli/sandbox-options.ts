@@ -77,7 +77,7 @@ export function addSandboxOptions(command: Command): Command {
     )
     .optionsGroup('Tasks:')
     .option('--page-size <count>', 'companies per page of a search (default: 1000)', wholeNumber(1, 100_000))
-    .option('--workers <count>', 'tasks processed at once (default: 2)', wholeNumber(1, 64))
+    .option('--workers <count>', 'tasks processed at once (default: 4)', wholeNumber(1, 64))
     .option('--pending-ms <ms>', 'least time as Pending (default: 20)', wholeNumber(0, longestMs))
     .option('--scheduled-ms <ms>', 'least time as Scheduled (default: 20)', wholeNumber(0, longestMs))
     .option(

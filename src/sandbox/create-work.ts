@@ -1,9 +1,16 @@
+import PQueue from 'p-queue'
 import { type DurationSettings, durationsWith } from './durations.ts'
 import { processTask } from './processing/process-task.ts'
 import { startRetention } from './retention.ts'
 import type { Sandbox } from './running-sandbox.ts'
 import { startDispatcher } from './tasks/dispatcher.ts'
 import { startWebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
+
+/**
+ * Tasks whose rows are read and stored at the same moment; others that are in process wait, or sit out their duration.
+ * With four, two processors did no more, and all four requests were in memory.
+ */
+const readAtOnce = 2
 
 type WorkOptions = {
   durations?: DurationSettings | undefined
@@ -31,11 +38,12 @@ type Work = {
  */
 export function createWork(sandbox: Sandbox, options: WorkOptions): Work {
   let running: { wake(): void; stops: readonly { stop(): Promise<void> }[] } | undefined
+  const reading = new PQueue({ concurrency: readAtOnce })
   const start = () => {
     const dispatcher = startDispatcher(sandbox, {
       workers: options.workers,
       durations: durationsWith(options.durations),
-      process: (task, signal) => processTask(sandbox, task, signal),
+      process: (task, signal) => reading.add(() => processTask(sandbox, task, signal), { signal }),
     })
     const webhooks = startWebhookDispatcher(sandbox, { dispatchMs: options.webhookDispatchMs })
     const retention = startRetention(sandbox, { retentionDays: options.retentionDays })

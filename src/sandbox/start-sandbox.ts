@@ -49,7 +49,7 @@ const hourMs = 3_600_000
  * @throws {AddressUnusable} when the API or the result files cannot be served where they were wanted.
  */
 export async function startSandbox(options: SandboxOptions): Promise<RunningSandbox> {
-  const { logger = silentLogger, workers = 2, host = '127.0.0.1' } = options
+  const { logger = silentLogger, workers = 4, host = '127.0.0.1' } = options
   await using opened = new AsyncDisposableStack()
   const lock = await lockDatabase(options.databaseUrl, logger)
   opened.defer(() => lock.release())

@@ -65,7 +65,7 @@ describe('what is done to a task', () => {
     for (const number of [1, 2]) stuck.push(await sandbox.submit('companyMappings', mapHotels(number)))
     for (const id of stuck) await reaches(id, 'InProgress')
     for (const id of some(stuck)) expect((await onWire(id)).status).toBe('InProgress')
-    expect(await doneTo(stuck[1] ?? '')).toEqual([['tasks-stuck']])
+    await vi.waitFor(async () => expect(await doneTo(stuck[1] ?? '')).toEqual([['tasks-stuck']]), patience)
     await switchTo(sandbox, {})
     for (const id of stuck) await reaches(id, 'Success')
   })

@@ -106,7 +106,7 @@ function failedWithOther({ judgesProperties, kindStreams }: PlanKindOptions): Ra
 /** Cuts what was gathered, keeps the fullest submissions, and makes candidates again of what they do not carry. */
 async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
   const { runId, kind, maxRows, requests } = options
-  await sql`analyze cut_row`.execute(trx)
+  await sql`analyze cut_row (partner_id, target, kept)`.execute(trx)
   const { rows } = await sql<{ submission_id: number }>`
     with property as (
       select partner_id, target, min(partition) filter (where kept) as partition, count(*) filter (where kept) as size,
