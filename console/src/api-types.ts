@@ -753,7 +753,7 @@ export interface ResendRowsPayload {
   /** Only rows that the last comparison found so. */
   difference?: "absent" | "different" | "any";
   /**
-   * With `difference`: also rows that the service changed after they were accepted.
+   * With `difference`: also rows that the service changed after they were sent.
    */
   alsoLater?: boolean;
   /**

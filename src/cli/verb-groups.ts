@@ -44,7 +44,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
         'any',
       ] satisfies ResendOptions['difference'][]),
     )
-    .option('--also-later', 'with --difference: also rows that the service changed after they were accepted')
+    .option('--also-later', 'with --difference: also rows that the service changed after they were sent')
     .option('--all', 'every accepted row')
     .option('--beyond-guard', 'also if it is more than the guard lets through')
     .option('--dry-run', 'say which and how many, and change nothing')

@@ -135,6 +135,35 @@ it('past contents are counted and removed although a backup left out what a dest
   expect(await removeOld(db, 'past_contents', nightOf(500))).toBe(1)
 })
 
+it('the last comparison of inputs that was made stays, however many were withheld since', async () => {
+  const { db } = ledger
+  await ledger.clear()
+  const compared: number[] = []
+  for (const withheld of [null, null, 'pages_not_loaded', 'pages_not_loaded']) {
+    const run = await ledger.startRun()
+    const { submission_id } = await db
+      .insertInto('submission')
+      .values({ run_id: run, kind: 'calculators_search', state: 'settled', row_count: 0 })
+      .returning('submission_id')
+      .executeTakeFirstOrThrow()
+    await db.insertInto('input_comparison').values({ run_id: run, submission_id, withheld }).execute()
+    compared.push(run)
+  }
+  // As the newest of their kinds, a search and a run stay anyhow.
+  await db
+    .insertInto('submission')
+    .values({ run_id: await ledger.startRun(), kind: 'calculators_search', state: 'settled', row_count: 0 })
+    .execute()
+  await sql`update submission set planned_at = ${firstNight}, settled_at = ${firstNight}`.execute(db)
+  await sql`update run set state = 'finished', verdict = 'succeeded', finished_at = ${firstNight}`.execute(db)
+  await removeOld(db, 'submissions', nightOf(500))
+  await removeOld(db, 'runs', nightOf(500))
+  const { rows } = await sql<{ run_id: number }>`
+    select run_id from input_comparison join submission using (run_id, submission_id) join run using (run_id)
+    order by run_id`.execute(db)
+  expect(rows.map(({ run_id }) => run_id)).toEqual([compared[1], compared[3]])
+})
+
 it('what a person acted on, what is in flight and what another destination has stays, however old', async () => {
   const { db } = ledger
   await ledger.clear()

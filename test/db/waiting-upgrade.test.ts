@@ -86,6 +86,21 @@ it('a destination that waits since before its tables were whole is not put to us
   })
 })
 
+it.each(['0022-own-database', '0023-held-rows', '0025-standing-differences', '0033-deadlines'])(
+  'a ledger of the schema %s is upgraded although its dump left out a destination that waits',
+  async (schema) => {
+    const { url, pool, db } = await open('empty')
+    await pool.query(`create schema ${schemaName}`)
+    await migrateTo(db, schema)
+    await use(db, 'second')
+    await pool.query('drop schema nightferry_destination_1 cascade')
+    await migrateToLatest(url)
+    expect(await destinationSchemas(db)).toEqual([schemaName])
+    await use(db, 'first')
+    expect(await destinationSchemas(db)).toHaveLength(2)
+  },
+)
+
 it('a destination that waits since before somebody made a view or table in the schema is put to use without them', async () => {
   const { pool, db } = await open('migrated')
   const [first] = await allDestinations(db)

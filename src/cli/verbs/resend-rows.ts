@@ -230,11 +230,11 @@ function leftOutWords({ later, unjudged, mixed }: LeftOut): string[] {
   ]
 }
 
-/** What the service changed after it was accepted stays as it is there, unless a person says otherwise. */
+/** What the service changed after it was sent stays as it is there, unless a person says otherwise. */
 function laterWords(rows: number): string {
   return rows === 1
-    ? '1 more row has that difference, but the service changed it after it was accepted: it stays as it is there, unless you add --also-later.'
-    : `${rows} more rows have that difference, but the service changed them after they were accepted: they stay as they are there, unless you add --also-later.`
+    ? '1 more row has that difference, but the service changed it after it was sent: it stays as it is there, unless you add --also-later.'
+    : `${rows} more rows have that difference, but the service changed them after they were sent: they stay as they are there, unless you add --also-later.`
 }
 
 function acceptedFilterOf({

@@ -32,7 +32,7 @@ const oldRuns = (before: Date): RawBuilder<unknown> => sql`
       union all select resent_by_run from input_difference where resent_by_run is not null
       union all select found_by_run from row_difference
       union all select resent_by_run from row_difference where resent_by_run is not null
-      union all select max(run_id) from input_comparison
+      union all select max(run_id) from input_comparison group by withheld is null
       union all select max(run_id) from row_comparison group by kind, withheld is null
     ) kept where needed is not null)`
 
@@ -164,7 +164,7 @@ const isNamed = sql<boolean>`(
     select distinct on (newest.kind, newest.partition) newest.submission_id from submission newest
     where newest.state = 'settled' order by newest.kind, newest.partition, newest.submission_id desc)
   or s.run_id in (
-    select max(run_id) from input_comparison
+    select max(run_id) from input_comparison group by withheld is null
     union all select max(run_id) from row_comparison group by kind, withheld is null))`
 
 /**

@@ -3,6 +3,7 @@ import type { Database } from '../database.ts'
 import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
+import { acceptedBy } from './accepted-by.ts'
 import { isSince, isUnmarked } from './row-state.ts'
 
 /**
@@ -14,16 +15,20 @@ const serviceAhead = sql`coalesce((
 
 /**
  * Rows that the last comparison found otherwise than they were sent, and that could be sent again: with their kind,
- * whether they were not sent again over it yet (`fresh`), and whether the service's own change came after ours was
- * accepted (`later`). What was accepted since the comparison is for the next one, as is what the newest comparison did
+ * whether they were not sent again over it yet (`fresh`), and whether the service's own change may have come after it
+ * took ours (`later`). What was accepted since the comparison is for the next one, as is what the newest comparison did
  * not judge, or all of it where that was withheld: something else may stand there since it was found.
  *
- * The service's own change bears the time of the service's clock. Of ours nothing is known while its time lies ahead.
+ * The service's own change bears the time of the service's clock. When it took ours nobody knows: not before the
+ * request left, and maybe long before the row was settled. Of a request that is forgotten, or that left at a time which
+ * lies ahead, nothing is known.
  */
 export const foundOtherwise = sql`
   select d.row_id, d.kind, d.fresh, row.stream,
          d.kind <> 'absent' and d.changed_there_at is not null
-           and not (d.changed_there_at - ${serviceAhead} <= row.accepted_at and row.accepted_at <= clock_timestamp())
+           and not exists (
+             select from ${acceptedBy(sql`row`)} taken join submission carrier using (submission_id)
+             where carrier.attempted_at between d.changed_there_at - ${serviceAhead} and clock_timestamp())
            as later
   from (
     select row_id, row_difference.kind, resent_by_run is null as fresh, changed_there_at, last.compared_at,

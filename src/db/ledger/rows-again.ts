@@ -97,7 +97,7 @@ export type ResendFilter = {
   since?: Date
   /** Shown otherwise than they were sent, as the last comparison found them: `foundOtherwise`. */
   difference?: 'absent' | 'different' | 'any'
-  /** Of those, also what the service changed after it was accepted. */
+  /** Of those, also what the service changed after it was sent. */
   alsoLater?: boolean
 }
 

@@ -5,10 +5,12 @@ import { type Kysely, sql } from 'kysely'
  * when its outcome is known, where an update of `acceptance` would write the row and all its indexes twice more.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  // A backup may have left out what waits.
   const { rows } = await sql<{ name: string }>`
     select current_schema() as name
     union all
-    select schema_name from destination where schema_name is not null`.execute(db)
+    select schema_name from destination
+    where to_regclass(quote_ident(schema_name) || '.acceptance') is not null`.execute(db)
   for (const { name } of rows) await holdApart(db, name)
   // A submission and its rows are written in one transaction, to rows of the ledger that are there, and none of the
   // three is ever deleted while another names it: two look-ups a row less. Half a page stays free, so that an outcome

@@ -6,10 +6,12 @@ import { type Kysely, sql } from 'kysely'
  * that most rows of a submission have is kept with the submission: only rows that have another one are written again.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  // A backup may have left out what waits.
   const { rows } = await sql<{ name: string }>`
     select current_schema() as name
     union all
-    select schema_name from destination where schema_name is not null`.execute(db)
+    select schema_name from destination
+    where to_regclass(quote_ident(schema_name) || '.held_row') is not null`.execute(db)
   for (const { name } of rows) await holdProperties(db, name)
   await sql`
     alter table submission

@@ -52,7 +52,7 @@ export const againRoutes: readonly Route[] = [
       alsoLater: z
         .boolean()
         .default(false)
-        .describe('With `difference`: also rows that the service changed after they were accepted.'),
+        .describe('With `difference`: also rows that the service changed after they were sent.'),
       all,
       beyondGuard: z.boolean().default(false).describe('Also if it is more than the guard lets through.'),
       dryRun,

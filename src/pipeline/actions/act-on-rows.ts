@@ -82,7 +82,7 @@ type Resent = {
   rows: Awaited<ReturnType<typeof resendableRows>>
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[]
-  /** Rows that are so too and are left alone, because the service changed them after they were accepted. */
+  /** Rows that are so too and are left alone, because the service changed them after they were sent. */
   later: number
   /** Rows that were found so before and are left alone, because the newest comparison did not judge them. */
   unjudged: number

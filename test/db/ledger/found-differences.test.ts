@@ -29,12 +29,23 @@ beforeEach(async () => {
   run = await ledger.startRun()
   await ledger.landChecked('framework_answers', [{ partner_id: 'H-1', content: { value: '1' } }], true)
   await ledger.landChecked('calculator_inputs', [{ partner_id: 'H-1', content: { inputs: { f: '1' } } }], true)
-  await sql`update acceptance set accepted_at = clock_timestamp()`.execute(ledger.db)
+  await acceptAsSent(new Date())
 })
 afterAll(() => ledger.close())
 
 const company = '00000000-0000-4000-8000-000000000001'
 const rowOf = (stream: string) => sql`(select row_id from source_row where stream = ${stream})`
+
+/** All rows are accepted now, by a request that left then. */
+async function acceptAsSent(at: Date): Promise<void> {
+  await sql`
+    with sent as (
+      insert into submission (run_id, kind, state, row_count, attempted_at)
+      values (${run}, 'framework_answers', 'settled', 0, ${at}) returning submission_id)
+    update acceptance
+    set accepted_at = clock_timestamp(), outcome = 'inferred', outcome_submission = sent.submission_id
+    from sent`.execute(ledger.db)
+}
 
 /** What a comparison of this run finds: the answer and the input are otherwise than they were sent. */
 async function find(changedThereAt: Date | null = null): Promise<void> {
@@ -129,6 +140,20 @@ describe('a value that was changed at the service', () => {
     expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
   })
 
+  it('a value that was changed at the service is left alone where it was changed before its request was settled, and after it left', async () => {
+    await acceptAsSent(minutes(-14 * 60))
+    await find(minutes(-5 * 60))
+    expect(await repairable()).toEqual([])
+    await sql`update row_difference set changed_there_at = ${minutes(-15 * 60)}`.execute(ledger.db)
+    expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
+  })
+
+  it('a value that was changed at the service is left alone where nobody knows any more by which request ours was accepted', async () => {
+    await find(minutes(-5))
+    await sql`update acceptance set outcome = 'rejected'`.execute(ledger.db)
+    expect(await repairable()).toEqual([])
+  })
+
   it('a value that was changed at the service is left alone where it was changed later, by a service whose clock is ten minutes slow', async () => {
     await find(minutes(-5))
     await storeSkew(ledger.db, 'key', { lowMs: -600_500, highMs: -599_500 })
@@ -179,7 +204,9 @@ describe('a resend that leaves out what was found', () => {
     const { stdout } = await verb('--difference', 'absent')
     expect(stdout).toContain('1 calculator with other inputs that are different: --difference different')
     expect(stdout).not.toContain('No accepted row is like that')
-    await sql`update acceptance set accepted_at = now() + interval '1 minute'`.execute(ledger.db)
+    await sql`update acceptance set accepted_at = now() + interval '1 minute', outcome_submission = null`.execute(
+      ledger.db,
+    )
     expect((await verb('--difference', 'absent')).stdout).toContain('No accepted row is like that')
   })
 })

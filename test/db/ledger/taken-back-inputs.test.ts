@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { type Ledger, openLedger, requestElsewhere } from './ledger.ts'
 
 let ledger: Ledger
 let runId: number
@@ -53,6 +53,23 @@ async function rejectInDoubt({ code = 'OutOfRange', repeats = 0, may_be_taken = 
       return { outcome: 'inferred' }
     })
   })
+}
+
+/** The request went to a destination that waits. */
+async function sentElsewhere(submission: number): Promise<AsyncDisposable> {
+  const { db } = ledger
+  const elsewhere = await requestElsewhere(ledger, { state: 'settled' })
+  await sql`
+    update submission set run_id = (select max(run_id) from run) where submission_id = ${submission}`.execute(db)
+  return elsewhere
+}
+
+/** Its hotel has become another company. */
+async function mappedSince(submission: number): Promise<null> {
+  await sql`
+    insert into mapping_change (partner_id, company_before, company_id, submission_id, rows)
+    values ('H-1', gen_random_uuid(), gen_random_uuid(), ${submission}, 1)`.execute(ledger.db)
+  return null
 }
 
 const doubts: [string, Doubt][] = [
@@ -156,6 +173,33 @@ describe('an input that is taken back', () => {
   it('a value that may have been taken is sent blank also after another request was rejected', async () => {
     await land({ a: '1', b: '1' })
     await sendAnd('unknown')
+    runId = await ledger.startRun()
+    await land({ a: null })
+    await sendAnd('rejected')
+    await land({ b: '2' })
+    expect(await inputs()).toEqual({ a: null, b: '2' })
+  })
+
+  it.each<[string, (submission: number) => Promise<AsyncDisposable | null>]>([
+    ['at another destination', sentElsewhere],
+    ['for the company that its hotel was before', mappedSince],
+  ])('a value of which nobody knows whether it was taken %s is not sent blank', async (_, move) => {
+    await land({ wrong: '5', right: '1' })
+    const submission = await send()
+    await ledger.settleAll(submission, 'unknown')
+    await sql`update submission set settled_at = clock_timestamp()`.execute(ledger.db)
+    await using _moved = await move(submission)
+    await sql`update acceptance set outcome = null, perhaps_taken_at = null`.execute(ledger.db)
+    await land({ wrong: null })
+    expect(await inputs()).toEqual({ right: '1' })
+  })
+
+  it('a value that was in flight while its hotel became another company is sent blank', async () => {
+    await land({ a: '1', b: '1' })
+    const submission = await send()
+    await mappedSince(submission)
+    await sql`update submission set settled_at = clock_timestamp()`.execute(ledger.db)
+    await ledger.settleAll(submission, 'unknown')
     runId = await ledger.startRun()
     await land({ a: null })
     await sendAnd('rejected')

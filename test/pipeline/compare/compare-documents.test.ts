@@ -276,13 +276,17 @@ describe('a row that was accepted while the clock was ahead', () => {
   })
 
   it('a row that was accepted while the clock was ahead is not sent over a change there, which may be younger', async () => {
+    const { db } = night.ferry.ledger
     const rowId = await answered('H-1', 'yes')
-    await sql`update acceptance set accepted_at = clock_timestamp() + interval '1 day' where ${ofRow(rowId)}`.execute(
-      night.ferry.ledger.db,
-    )
+    await sql`
+      with ahead as (
+        update acceptance set accepted_at = clock_timestamp() + interval '1 day' where ${ofRow(rowId)}
+        returning outcome_submission)
+      update submission set attempted_at = clock_timestamp() + interval '1 day' from ahead
+      where submission_id = outcome_submission`.execute(db)
     await shown({ A: ['no'] })
     expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
-    await sql`update row_difference set changed_there_at = clock_timestamp()`.execute(night.ferry.ledger.db)
+    await sql`update row_difference set changed_there_at = clock_timestamp()`.execute(db)
     expect(await repairable()).toEqual([])
   })
 

@@ -40,10 +40,11 @@ export async function openComparedNight(): Promise<ComparedNight> {
   const { db } = ledger
   const submission = async (kind: string, { asked, result, minutesAgo = 0 }: Partial<Searched> = {}) => {
     const { rows } = await sql<{ submission_id: number }>`
-      insert into submission (run_id, kind, partition, state, row_count, asked, search_result, planned_at)
-      select max(run_id), ${kind}, 'ours', 'settled', 0, ${asked}::jsonb, ${result}::jsonb,
-             clock_timestamp() - ${minutesAgo} * interval '1 minute'
-      from run
+      insert into submission (run_id, kind, partition, state, row_count, asked, search_result, planned_at, attempted_at)
+      select run_id, ${kind}, 'ours', 'settled', 0, ${asked}::jsonb, ${result}::jsonb, planned_at, planned_at
+      from (
+        select max(run_id) as run_id, clock_timestamp() - ${minutesAgo} * interval '1 minute' as planned_at
+        from run) last
       returning submission_id`.execute(db)
     return rows[0]?.submission_id
   }

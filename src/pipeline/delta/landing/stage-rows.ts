@@ -263,12 +263,23 @@ async function needlessBlanks(
  * Whether a destination may hold a value of `part`: it had one in what was last accepted, or nobody can say, because
  * the row is in flight, its outcome is unknown, it was rejected and may have been taken, or what was accepted has been
  * forgotten since. Then the row tells what it was when that was accepted. What was rejected in doubt is sent blank
- * once: a row that was then rejected without a value of the name would be barred by it for ever. The past is read where
- * it is kept: a plan, which works on copies, has none of it.
+ * once: a row that was then rejected without a value of the name would be barred by it for ever. Requests to another
+ * destination tell nothing, nor do those to the one in use from before the hotel became another company. The past is
+ * read where it is kept: a plan, which works on copies, has none of it.
  * @param schema of a destination that waits; none: the one in use.
  */
 function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder<unknown> {
   const tableOf = (name: string) => (schema === undefined ? sql.id(name) : sql.id(schema, name))
+  const destination = sql`(
+    select destination_id from ${sql.id(schemaName, 'destination')}
+    where coalesce(schema_name, ${schemaName}) = ${schema ?? schemaName}
+  )`
+  const movedSince =
+    schema === undefined
+      ? sql`exists (
+          select from ${sql.id(schemaName, 'mapping_change')} moved
+          where moved.partner_id = took.partner_id and moved.changed_at >= submission.settled_at)`
+      : sql`false`
   const past = sql`(
     select content_before -> ${foldedKey}::text as parts, hash_before as hash, changed_at as until
     from ${sql.id(schemaName, 'row_change')} change where change.row_id = took.row_id
@@ -295,7 +306,9 @@ function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder
         or exists (
           select from ${sql.id(schemaName, 'submission_row')} tried
           join ${sql.id(schemaName, 'submission')} submission using (submission_id)
+          join ${sql.id(schemaName, 'run')} run using (run_id)
           where tried.row_id = took.row_id and coalesce(tried.outcome, submission.rest_outcome) = 'unknown'
+            and run.destination_id = ${destination} and not ${movedSince}
             and (took.accepted_hash is null or took.accepted_at is null or submission.settled_at > took.accepted_at)
         )
         or exists (
