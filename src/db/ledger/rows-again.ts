@@ -225,6 +225,8 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
  * was accepted must be sent again if the row changes back. One that is gone since loses its mark: it stays accepted,
  * and is pending once it returns. One that the guard holds keeps its mark for a run that finds it let go.
  *
+ * Accepted rows also lose the mark of a retry: a person wanted a rejected change to be sent, and it was taken back.
+ *
  * They are compared with other rows again: accepted ones are not, when another row comes that they would write over.
  * They do not lose to one that was never accepted (`storeContradictions`). One that changed does, like any other that
  * did: so its outcome bears the date of the change (`isSentAgain`).
@@ -235,12 +237,13 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
-    with gone as (
+    with let_go as (
       update acceptance
       set retry_action = null, refused_hash = case when accepted_hash = wanted_hash then refused_hash end
-      from source_row row
-      where row.row_id = acceptance.row_id and retry_action is not null
-        and accepted_hash is not null and row.gone_at is not null
+      from action, source_row row
+      where action.action_id = acceptance.retry_action and retry_action is not null
+        and row.row_id = acceptance.row_id and accepted_hash is not null
+        and (row.gone_at is not null or action.verb = 'retry' and accepted_hash = wanted_hash)
     ),
     again as (
       update acceptance
@@ -255,7 +258,7 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
         and row.row_id = acceptance.row_id and row.gone_at is null and row.guard_run is null
-        and accepted_hash is not null and (action.verb <> 'retry' or accepted_hash = wanted_hash)
+        and accepted_hash is not null and action.verb <> 'retry'
       returning acceptance.row_id, acceptance.partner_id
     ),
     required as (

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import {
+  countRetryable,
   isSentAgain,
   markForResend,
   markForRetry,
@@ -192,6 +193,20 @@ describe('a mark of a row that changes and is not sent as it is', () => {
     expect(await released()).toEqual([1, 0])
     const { rows } = await sql`select from ledger row where ${isSentAgain(sql`row`)}`.execute(ledger.db)
     expect(rows).toEqual([])
+  })
+
+  it('a retry of a change that is taken back sends nothing, and its mark is gone', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({}, 'retry')
+    expect((await property()).retry_action).not.toBeNull()
+    await ledger.landChecked('properties', [accepted])
+    expect(await released()).toEqual([0, 0])
+    expect(await property()).toMatchObject({ pending: false, retry_action: null, outcome_code: 'NotFound' })
+    await ledger.landChecked('properties', [changed])
+    expect(await countRetryable(ledger.db, {}), 'nobody has asked for it since').toEqual([
+      { stream: 'properties', rows: 1 },
+    ])
   })
 
   it('a retry of a row that has changed once more lets it go, also while the guard holds it', async () => {
