@@ -247,8 +247,7 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
     ),
     again as (
       update acceptance
-      set retry_action = null, accepted_hash = null, judged_by = -abs(judged_by), outcome = null,
-          refused_hash = case when accepted_hash = wanted_hash then refused_hash end,
+      set retry_action = null, accepted_hash = null, refused_hash = null, judged_by = -abs(judged_by), outcome = null,
           outcome_code = 'sent_again',
           outcome_reason = format('%s by %s, so it is sent again (action %s)',
                                   case action.verb when 'repair' then 'found otherwise than it was sent, and asked for'
