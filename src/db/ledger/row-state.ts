@@ -256,8 +256,9 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
 /**
  * The standing of a row of the view `ledger`, which the query must call `row`; the submission of the search it must
  * call `search`. One that is gone at the partner is never sent again, and one that no request has left with but to be
- * rejected has written nothing: it is silent, unless it is in flight, or may have been taken all the same. Requests are
- * forgotten one day, and that nobody knows what became of a row stands with the row.
+ * rejected has written nothing: it is silent, unless it is in flight, or may have been taken all the same. Only
+ * requests to the destination in use tell, and since the hotel became the company that it is: what left before was
+ * written elsewhere. Requests are forgotten one day, and that nobody knows what became of a row stands with the row.
  * @param also what must hold besides of a settled row.
  */
 export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): RawBuilder<RowStanding> {
@@ -270,8 +271,11 @@ export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): Raw
     when row.pending then
       case when row.accepted_hash is null and row.accepted_at is null and row.perhaps_taken_at is null
              and not exists (
-             select from submission_row carried join submission carrier using (submission_id)
-             where carried.row_id = row.row_id
+             select from submission_row carried join submission carrier using (submission_id) join run using (run_id)
+             where carried.row_id = row.row_id and run.destination_id = destination_in_use()
+               and (carrier.kind = 'company_mappings' or not exists (
+                 select from mapping_change moved
+                 where moved.partner_id = row.partner_id and moved.submission_id > carrier.submission_id))
                -- A request that was given up and never left has neither, however often that was attempted.
                and (coalesce(carried.outcome, carrier.rest_outcome,
                              case when carrier.attempted_at is not null and carrier.state <> 'abandoned'

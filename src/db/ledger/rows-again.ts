@@ -71,15 +71,18 @@ export async function markForRetry(
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
- * run, because one that is under way has counted its rows already. A mark of an accepted row is that of a resend which
- * came after `releaseResends`, and waits for the next run.
+ * run, because one that is under way has counted its rows already. The mark of a resend stays as long as anything
+ * counts as accepted of its row: it came after `releaseResends`, or the guard holds the row. Where nothing does, the
+ * row is pending whatever it says next.
  * @returns how many rows.
  */
 export async function releaseRetries(db: Database): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     with released as (
       update acceptance set refused_hash = null, retry_action = null
-      where retry_action is not null and accepted_hash is distinct from wanted_hash
+      from action
+      where action.action_id = retry_action and accepted_hash is distinct from wanted_hash
+        and (action.verb = 'retry' or accepted_hash is null)
       returning 1
     )
     select count(*) as rows from released`.execute(db)
@@ -218,12 +221,15 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
 
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
- * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since
- * loses its mark: it stays accepted, and is pending once it returns. One that the guard holds keeps its mark for a run
- * that finds it let go.
+ * as retries are. Also of a row that changed since it was marked: its new content may be invalid or rejected, and what
+ * was accepted must be sent again if the row changes back. One that is gone since loses its mark: it stays accepted,
+ * and is pending once it returns. One that the guard holds keeps its mark for a run that finds it let go.
+ *
+ * Accepted rows also lose the mark of a retry: a person wanted a rejected change to be sent, and it was taken back.
  *
  * They are compared with other rows again: accepted ones are not, when another row comes that they would write over.
- * They do not lose to one that was never accepted (`storeContradictions`).
+ * They do not lose to one that was never accepted (`storeContradictions`). One that changed does, like any other that
+ * did: so its outcome bears the date of the change (`isSentAgain`).
  *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.
@@ -231,25 +237,27 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
-    with gone as (
-      update acceptance set retry_action = null
-      from source_row row
-      where row.row_id = acceptance.row_id and retry_action is not null
-        and accepted_hash is not distinct from wanted_hash and row.gone_at is not null
+    with let_go as (
+      update acceptance
+      set retry_action = null, refused_hash = case when accepted_hash = wanted_hash then refused_hash end
+      from action, source_row row
+      where action.action_id = acceptance.retry_action and retry_action is not null
+        and row.row_id = acceptance.row_id and accepted_hash is not null
+        and (row.gone_at is not null or action.verb = 'retry' and accepted_hash = wanted_hash)
     ),
     again as (
       update acceptance
-      set retry_action = null, accepted_hash = null, judged_by = -abs(judged_by), outcome = null,
+      set retry_action = null, accepted_hash = null, refused_hash = null, judged_by = -abs(judged_by), outcome = null,
           outcome_code = 'sent_again',
           outcome_reason = format('%s by %s, so it is sent again (action %s)',
                                   case action.verb when 'repair' then 'found otherwise than it was sent, and asked for'
                                                    else 'asked for' end,
                                   action.acted_by, action.action_id),
-          outcome_at = clock_timestamp()
+          outcome_at = case when accepted_hash = wanted_hash then clock_timestamp() else row.changed_at end
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
         and row.row_id = acceptance.row_id and row.gone_at is null and row.guard_run is null
-        and accepted_hash is not distinct from wanted_hash
+        and accepted_hash is not null and action.verb <> 'retry'
       returning acceptance.row_id, acceptance.partner_id
     ),
     required as (

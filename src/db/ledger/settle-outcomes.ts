@@ -89,11 +89,8 @@ export async function settleRows(
             perhaps_taken_at = case when sent.outcome in ('confirmed', 'inferred') then null
                                     when sent.outcome = 'unknown' or sent.may_be_taken then clock_timestamp()
                                     else took.perhaps_taken_at end,
-            refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
-                                -- What was kept out, and was sent all the same, is kept out no longer.
-                                when sent.outcome in ('confirmed', 'inferred') or took.refused_hash = sent.sent_hash
-                                  then null
-                                else took.refused_hash end,
+            -- Other content was kept out by a verdict that is not the last any more: should it come back, it is sent.
+            refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash end,
             outcome = sent.outcome,
             outcome_code = sent.code,
             outcome_reason = sent.reason,

@@ -1,7 +1,14 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
+import {
+  countRetryable,
+  isSentAgain,
+  markForResend,
+  markForRetry,
+  releaseResends,
+  releaseRetries,
+} from '../../../src/db/ledger/rows-again.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -36,14 +43,11 @@ async function resend(filter: Filter): Promise<number> {
   return await releaseResends(ledger.db, requires)
 }
 
-async function mark(filter: Filter): Promise<void> {
+async function mark(filter: Filter, verb: 'resend' | 'retry' = 'resend'): Promise<void> {
+  const actor = { user: 'somebody', host: 'here' }
   await ledger.inTransaction(async (trx) => {
-    const actor = { user: 'somebody', host: 'here' }
-    await markForResend(
-      trx,
-      await recordAction(trx, { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} }),
-      filter,
-    )
+    const actionId = await recordAction(trx, { verb, actor, at: new Date(), rows: 0, asked: {} })
+    await (verb === 'resend' ? markForResend(trx, actionId, filter) : markForRetry(trx, actionId, {}))
   })
 }
 
@@ -130,3 +134,90 @@ async function changeProperty(change: object): Promise<void> {
     .where('partner_id', '=', 'H-1')
     .execute()
 }
+
+const accepted = { partner_id: 'H-1', content: { name: 'accepted' } }
+const changed = { partner_id: 'H-1', content: { name: 'changed' } }
+const property = () => ledger.row('properties', 'H-1')
+
+/** What the beginning of a run releases. @returns how many rows of each. */
+const released = async () => [await releaseResends(ledger.db, requires), await releaseRetries(ledger.db)]
+
+const accept = async () => {
+  await ledger.landChecked('properties', [accepted], true)
+  await sql`update acceptance set accepted_at = clock_timestamp(), outcome = 'confirmed'`.execute(ledger.db)
+}
+
+const refuse = async () =>
+  await sql`
+    update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_code = 'NotFound'`.execute(
+    ledger.db,
+  )
+
+describe('a mark of a row that changes and is not sent as it is', () => {
+  beforeEach(accept)
+
+  it.each<[string, string, () => Promise<unknown>]>([
+    ['the guard holds', 'sent_again', () => changeProperty({ guard_run: 1, guard_change: 'changed' })],
+    ['is invalid', 'sent_again', () => sql`update acceptance set invalid_reason = 'no number'`.execute(ledger.db)],
+    ['the service rejects', 'NotFound', async () => [await released(), await refuse()]],
+  ])('a resend of a row is made although the row becomes for a night what %s', async (_, outcome_code, keepBack) => {
+    await mark({ partnerId: 'H-1' })
+    await ledger.landChecked('properties', [changed])
+    await keepBack()
+    await released()
+    await ledger.landChecked('properties', [accepted])
+    expect((await property()).guard_run).toBeNull()
+    await released()
+    const row = await property()
+    expect(row).toMatchObject({ pending: true, retry_action: null, outcome_code })
+    expect(row.accepted_at).not.toBeNull()
+  })
+
+  it('a resend of a row that the guard holds changed keeps its mark, and the row is no less accepted', async () => {
+    await mark({ partnerId: 'H-1' })
+    const { accepted_hash } = await property()
+    await ledger.landChecked('properties', [changed])
+    await changeProperty({ guard_run: 1, guard_change: 'changed' })
+    expect(await released()).toEqual([0, 0])
+    const row = await property()
+    expect(row.accepted_hash).toEqual(accepted_hash)
+    expect(row.retry_action).not.toBeNull()
+    await changeProperty({ guard_run: null, guard_change: null })
+    expect(await released()).toEqual([1, 0])
+    expect(await property()).toMatchObject({ pending: true, accepted_hash: null, retry_action: null })
+  })
+
+  it('a row that changed since its resend was asked for is compared with others like any that changed', async () => {
+    await mark({ partnerId: 'H-1' })
+    await ledger.landChecked('properties', [changed])
+    expect(await released()).toEqual([1, 0])
+    const { rows } = await sql`select from ledger row where ${isSentAgain(sql`row`)}`.execute(ledger.db)
+    expect(rows).toEqual([])
+  })
+
+  it('a retry of a change that is taken back sends nothing, and its mark is gone', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({}, 'retry')
+    expect((await property()).retry_action).not.toBeNull()
+    await ledger.landChecked('properties', [accepted])
+    expect(await released()).toEqual([0, 0])
+    expect(await property()).toMatchObject({ pending: false, retry_action: null, outcome_code: 'NotFound' })
+    await ledger.landChecked('properties', [changed])
+    expect(await countRetryable(ledger.db, {}), 'nobody has asked for it since').toEqual([
+      { stream: 'properties', rows: 1 },
+    ])
+  })
+
+  it('a retry of a row that has changed once more lets it go, also while the guard holds it', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({}, 'retry')
+    await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'other' } }])
+    await changeProperty({ guard_run: 1, guard_change: 'changed' })
+    expect(await released()).toEqual([0, 1])
+    const { accepted_hash, ...row } = await property()
+    expect(row).toMatchObject({ retry_action: null, refused_hash: null })
+    expect(accepted_hash).not.toBeNull()
+  })
+})

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import type { LedgerView } from '../../../src/db/tables/row-tables.ts'
 import { mappingKind, rowsInFlight } from './rows-in-flight.ts'
@@ -59,6 +60,25 @@ describe('applying outcomes', () => {
     await ledger.settleAll(await sent('properties', [row], mappingKind), 'rejected')
     await ledger.settleAll(await sent('properties', [changed], mappingKind), 'confirmed')
     expect((await ledger.row('properties', 'H-1')).refused_hash).toBeNull()
+  })
+
+  it.each<[string, (id: number) => Promise<void>]>([
+    ['ended and nobody knows how', (id) => ledger.settleAll(id, 'unknown')],
+    [
+      'was refused as a whole',
+      (id) =>
+        ledger.inTransaction((trx) =>
+          settleRows(trx, id, false, async () => ({ outcome: 'rejected', code: 'group_forbidden', reason: 'No.' })),
+        ),
+    ],
+  ])('rejected content is kept out no longer where the request with other content of its row %s', async (_, settle) => {
+    await ledger.settleAll(await sent('properties', [row], mappingKind), 'rejected')
+    expect((await ledger.row('properties', 'H-1')).refused_hash).not.toBeNull()
+    await settle(await sent('properties', [changed], mappingKind))
+    await ledger.landChecked('properties', [row])
+    const stated = await rowsInState(ledger.db, 'rejected', {}, [], {}, 10)
+    expect(stated, 'the verdict on other content is none on this').toEqual([])
+    expect(await ledger.plan(await ledger.startRun(), mappingKind)).toHaveLength(1)
   })
 
   it('leaves a row alone that is in flight with another submission by now', async () => {

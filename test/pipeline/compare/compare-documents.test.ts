@@ -86,6 +86,14 @@ describe('a row that writes what another one writes', () => {
     ['a forgotten request failed over alone', 0, (row) => standsWith(row, 'rejected', 'task_error_alone')],
     ['a forgotten request carried to an end that nobody knows', 0, (row) => standsWith(row, 'unknown')],
     ['a request carries', 0, (row) => carried(row, null)],
+    ['a request carried to another destination', 1, (row) => takenElsewhere(row)],
+    [
+      'a request carried to the company that its hotel was before',
+      1,
+      async (row) => [await taken(row), await moves('H-1')],
+    ],
+    ['a request carried before another hotel moved', 0, async (row) => [await taken(row), await moves('H-9')]],
+    ['a request carried once its hotel had moved', 0, async (row) => [await moves('H-1'), await taken(row)]],
     ['a request that never left was planned for', 1, (row) => planned(row, null)],
     ['a request that was attempted and never left was given up over', 1, (row) => planned(row, attempted)],
     ['a request that may have left was given up over', 0, (row) => planned(row, attempted, 'unknown')],
@@ -154,7 +162,7 @@ async function standsWith(rowId: number, outcome: 'rejected' | 'unknown', code: 
 /** A request that carried the row, and what it came to; null: nothing yet. */
 async function carried(
   rowId: number,
-  outcome: 'rejected' | 'unknown' | null,
+  outcome: 'inferred' | 'rejected' | 'unknown' | null,
   { code = null, repeats = 0 }: { code?: string | null; repeats?: number } = {},
 ): Promise<void> {
   await sql`
@@ -177,6 +185,39 @@ async function carried(
     select submission_id, row_id, desired_hash from source_row, request where ${ofRow(rowId)}`.execute(
     night.ferry.ledger.db,
   )
+}
+
+/** A request that took the row, of which nothing stands with the row. */
+async function taken(rowId: number): Promise<void> {
+  await carried(rowId, 'inferred')
+  await sql`
+    update acceptance set outcome = null, outcome_submission = null where ${ofRow(rowId)}`.execute(
+    night.ferry.ledger.db,
+  )
+}
+
+async function takenElsewhere(rowId: number): Promise<void> {
+  const { ledger } = night.ferry
+  const runId = await ledger.startRun()
+  await taken(rowId)
+  await sql`
+    with elsewhere as (
+      insert into destination (name, schema_name, left_at) values ('elsewhere', 'nightferry_destination_99', now())
+      returning destination_id
+    )
+    update run set destination_id = elsewhere.destination_id from elsewhere where run_id = ${runId}`.execute(ledger.db)
+}
+
+/** The hotel became another company. */
+async function moves(hotel: string): Promise<void> {
+  await sql`
+    with request as (
+      insert into submission (run_id, kind, partition, state, row_count)
+      select max(run_id), 'company_mappings', '', 'settled', 1 from run
+      returning submission_id
+    )
+    insert into mapping_change (partner_id, company_before, company_id, submission_id, rows)
+    select ${hotel}, ${uuid('before')}, ${uuid('A')}, submission_id, 1 from request`.execute(night.ferry.ledger.db)
 }
 
 const attempted = sql`clock_timestamp()`

@@ -180,6 +180,39 @@ it.each<[string, string[], string | null]>([
   },
 )
 
+it.each<[string, string, () => Promise<unknown>]>([
+  [
+    'says again what may have been overwritten',
+    'row_reverted',
+    async () => {
+      await ferry.ledger.land('calculator_inputs', [row('two', inputs('8'), 'H-2')])
+      await table.accept('two')
+      await revert('calculator_inputs', inputs('5'))
+    },
+  ],
+  ['is gone', 'row_returned', () => sql`update source_row set gone_at = clock_timestamp()`.execute(db())],
+  [
+    'says again what was accepted, which is sent again',
+    'sent_again',
+    async () => {
+      await ferry.ledger.land('calculator_inputs', [row('one', inputs('5'))])
+      await table.sendAgain({ partnerId: 'H-1' })
+    },
+  ],
+])('what was rejected of a row that %s is not kept out by a verdict that is forgotten', async (_, code, forget) => {
+  await table.mapTogether('H-1', 'H-2')
+  await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+  await table.accept('one', 'two')
+  await ferry.ledger.land('calculator_inputs', [row('one', inputs('7'))])
+  await ends('one', 'rejected', { code: 'OutOfRange', keepOut: true })
+  expect((await ferry.ledger.row('calculator_inputs', 'one')).refused_hash).not.toBeNull()
+  await forget()
+  await ferry.ledger.land('calculator_inputs', [row('one', inputs('7'))])
+  expect(await ferry.ledger.row('calculator_inputs', 'one')).toMatchObject({
+    ...{ pending: true, outcome: null, outcome_code: code, refused_hash: null },
+  })
+})
+
 async function whileAnotherIsInUse(change: () => Promise<unknown>): Promise<void> {
   const { ledger } = ferry
   const first = await ledger.inTransaction(destinationInUse)
@@ -207,14 +240,14 @@ async function hold(rowKey: string, on = db()): Promise<void> {
 async function ends(
   rowKey: string,
   outcome: 'rejected' | 'unknown',
-  { code = null, repeats = 0 }: { code?: string | null; repeats?: number } = {},
+  { code = null, repeats = 0, keepOut = false }: { code?: string | null; repeats?: number; keepOut?: boolean } = {},
 ): Promise<void> {
   await ferry.ledger.inTransaction(async (trx) => {
     const { rows } = await sql<{ submission_id: number }>`
       insert into submission (run_id, kind, state, row_count, repeats)
       select max(run_id), 'calculators', 'settled', 1, ${repeats} from run returning submission_id`.execute(trx)
     await hold(rowKey, trx)
-    await settleRows(trx, rows[0]?.submission_id ?? 0, false, async () => {
+    await settleRows(trx, rows[0]?.submission_id ?? 0, keepOut, async () => {
       await sql`
         insert into verdict (row_id, outcome, code) select row_id, ${outcome}, ${code} from carried_row`.execute(trx)
       return { outcome: 'inferred' }

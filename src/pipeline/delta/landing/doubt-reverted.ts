@@ -69,7 +69,7 @@ async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
     ),
     doubted as (
       update acceptance
-      set accepted_hash = null, outcome = null, outcome_code = 'row_reverted',
+      set accepted_hash = null, refused_hash = null, outcome = null, outcome_code = 'row_reverted',
           outcome_reason = 'it says again what was accepted; another row that writes the same may have overwritten it',
           outcome_at = clock_timestamp()
       -- A time that lies ahead tells nothing: our database's clock was put back since.

@@ -285,7 +285,7 @@ async function forgetReturned(trx: Transaction<Schema>): Promise<void> {
   for (const acceptance of [sql.table('acceptance'), ...waiting]) {
     await sql`
       update ${acceptance} took
-      set accepted_hash = null, outcome = null, outcome_code = 'row_returned',
+      set accepted_hash = null, refused_hash = null, outcome = null, outcome_code = 'row_returned',
           outcome_reason =
             'it was gone and is there again; what was accepted of it may have been overwritten meanwhile',
           outcome_at = clock_timestamp()
