@@ -35,7 +35,9 @@ describe('a schedule', () => {
   ])('of %j, which has %i fields, is refused with what a schedule looks like', (schedule, count) => {
     const message = `has ${count} field${count === 1 ? '' : 's'}, and ${fields}`
     const path = 'jobs.nightly-sync.schedule'
-    expect(problems(() => scheduleIn({ [variable]: schedule }))).toEqual([{ path, message }])
+    expect(problems(() => scheduleIn({ [variable]: schedule }))).toEqual([
+      { path, message: `${message} (set by ${variable})` },
+    ])
     const file = temporaryFile(
       `pull: { searches: [{ name: all, search: companiesSearch, schedule: ${JSON.stringify(schedule)} }] }`,
     )
@@ -48,7 +50,7 @@ describe('a schedule', () => {
     'of %j is refused, because its H is drawn by lot',
     (schedule) => {
       expect(problems(() => scheduleIn({ [variable]: schedule }))).toEqual([
-        { path: 'jobs.nightly-sync.schedule', message: hash },
+        { path: 'jobs.nightly-sync.schedule', message: `${hash} (set by ${variable})` },
       ])
     },
   )
