@@ -47,6 +47,25 @@ const schemaWatchMs = 60_000
  * Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work.
  */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
+  const { work, ...ferry } = await openReadyFerry(cli, config, by)
+  try {
+    await work()
+    return ferry
+  } catch (error) {
+    await ferry.close()
+    throw error
+  }
+}
+
+/**
+ * The same, but looks are worked off only once `work` is called: the first one may keep this process from all else, as
+ * a statement on a SQLite file does, and until then there may be something to say.
+ */
+export async function openReadyFerry(
+  cli: Cli,
+  config: Config,
+  by: OpenedBy,
+): Promise<Ferry & { work: () => Promise<void> }> {
   allowForWork(() => config.engine.shutdownMs)
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
@@ -66,13 +85,14 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
     const warning = await checkConnections(ferry.deps.db, config)
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
-    await engine.work(ferry.deps, jobsOf(config), {
-      beforeLook: makeRoomForRows,
-      beforeRun: schema.check,
-      yields: by === 'daemon',
-      runEnded,
-    })
-    return { ...ferry, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
+    const work = () =>
+      engine.work(ferry.deps, jobsOf(config), {
+        beforeLook: makeRoomForRows,
+        beforeRun: schema.check,
+        yields: by === 'daemon',
+        runEnded,
+      })
+    return { ...ferry, work, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
   } catch (error) {
     await close()
     throw error

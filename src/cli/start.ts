@@ -5,7 +5,7 @@ import { boundHeap } from '../heap.ts'
 import { type Cli, exitCodes, ownVersion, QueryFailed } from './cli.ts'
 import { createProgram } from './program.ts'
 import { readable } from './show/readable.ts'
-import { releaseEmbedded, shutdownLimitMs } from './whole-process.ts'
+import { isFailureOfAct, releaseEmbedded, shutdownLimitMs } from './whole-process.ts'
 
 /** What only main.ts reads from the process. */
 export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'> & {
@@ -113,8 +113,8 @@ export async function runVerb(cli: Cli, args: readonly string[]): Promise<number
     await program.parseAsync(args, { from: 'user' })
     return code
   } catch (error) {
-    // A person who pressed Ctrl-C is not told what became of the verb.
-    return cli.signal.aborted ? exitCodes.failed : report(cli, error)
+    // A person who pressed Ctrl-C is not told what became of the verb, unless it was to change something.
+    return cli.signal.aborted && !isFailureOfAct(error) ? exitCodes.failed : report(cli, error)
   }
 }
 

@@ -61,3 +61,26 @@ export async function untilSignal<T>({ signal }: Pick<Cli, 'signal'>, work: Prom
     listening.abort()
   }
 }
+
+/** Why acts failed. */
+const failuresOfActs = new WeakSet<object>()
+
+/**
+ * What an act of a verb comes to, which is waited for also after SIGINT or SIGTERM. If it fails, the person is told
+ * then too: a refusal, or that nobody knows what became of it, would look as if the verb had been stopped before it
+ * did anything.
+ * @throws what `act` does.
+ */
+export async function toItsEnd<T>(act: Promise<T>): Promise<T> {
+  try {
+    return await act
+  } catch (error) {
+    if (typeof error === 'object' && error !== null) failuresOfActs.add(error)
+    throw error
+  }
+}
+
+/** Whether an error is why an act failed, rather than what a signal has left of a verb that looks or works. */
+export function isFailureOfAct(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && failuresOfActs.has(error)
+}

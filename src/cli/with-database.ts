@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts'
 import { type Cli, type CommonOptions, UsageError } from './cli.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readConfig } from './read-config.ts'
-import { untilSignal } from './whole-process.ts'
+import { toItsEnd, untilSignal } from './whole-process.ts'
 
 /**
  * Opens the configured database for a verb, and closes it however the verb ends. The schema must be the newest.
@@ -26,7 +26,7 @@ export async function withDatabase<T>(
   const database = await openDatabase(cli, config, { access })
   try {
     const working = work(database, config)
-    return await (access === 'read' ? untilSignal(cli, working) : working)
+    return await (access === 'read' ? untilSignal(cli, working) : toItsEnd(working))
   } finally {
     await database.close()
   }

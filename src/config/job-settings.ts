@@ -10,9 +10,30 @@ function isTimeZone(text: string): boolean {
   }
 }
 
+/**
+ * What keeps a text from being a schedule, or null. The calendar takes more than cron with five fields: it fills in
+ * missing ones at the front, reads a sixth as seconds, and draws an `H` by lot whenever it reads one. Pure.
+ */
+function scheduleProblem(schedule: string): string | null {
+  const example = 'as in 30 2 * * *'
+  if (/^@(?!secondly$)[a-z]+$/.test(schedule)) return null
+  const { length } = schedule.split(/\s+/).filter((field) => field !== '')
+  if (length !== 5) {
+    const has = `has ${length} ${length === 1 ? 'field' : 'fields'}`
+    return `${has}, and a cron expression has five (minute, hour, day of the month, month, day of the week), ${example}`
+  }
+  if (!/H/.test(schedule.replaceAll(/thu/gi, ''))) return null
+  return `has an H, which stands for another time at each look; write the time itself, ${example}`
+}
+
 /** When a job starts by itself. */
 const scheduleSettings = {
-  schedule: optionalText('Cron expression with five fields; null: only by hand. Example: "30 2 * * *".'),
+  schedule: optionalText('Cron expression with five fields; null: only by hand. Example: "30 2 * * *".').superRefine(
+    (schedule, check) => {
+      const problem = schedule === null ? null : scheduleProblem(schedule)
+      if (problem !== null) check.addIssue(problem)
+    },
+  ),
   timeZone: z
     .string()
     .refine(isTimeZone, 'is no time zone; it looks like Europe/Copenhagen')

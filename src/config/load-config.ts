@@ -23,8 +23,15 @@ export function loadConfig({ file, environment, overrides = [], addedStreams = (
   const problems: ConfigProblem[] = []
   const document = file === null ? {} : readDocument(file)
   const merged = interpolate(document, { environment, problems, convert: valueFromText }) as Record<string, unknown>
-  for (const [path, text] of fromEnvironment(environment, problems)) setAt(merged, path, valueFromText(path, text))
-  for (const [path, text] of fromFlags(overrides, problems)) setAt(merged, path, valueFromText(path, text))
+  const variables = new Map<string, string>()
+  for (const [path, text, variable] of fromEnvironment(environment, problems)) {
+    setAt(merged, path, valueFromText(path, text))
+    variables.set(path, variable)
+  }
+  for (const [path, text] of fromFlags(overrides, problems)) {
+    setAt(merged, path, valueFromText(path, text))
+    variables.delete(path)
+  }
   problems.push(...joinAddedStreams(merged, addedStreams))
 
   const checked = settings.safeParse(merged)
@@ -32,13 +39,22 @@ export function loadConfig({ file, environment, overrides = [], addedStreams = (
     // A reference that was not resolved is told once, not also for what its text is not.
     const told = new Set(problems.map(({ path }) => path))
     problems.push(
-      ...checked.error.issues.map((issue) => problemOf(issue, merged)).filter(({ path }) => !told.has(path)),
+      ...checked.error.issues
+        .map((issue) => problemOf(issue, merged))
+        .filter(({ path }) => !told.has(path))
+        .map((problem) => withVariable(problem, variables)),
     )
   }
   if (!checked.success || problems.length > 0) {
     throw new ConfigError(`The configuration ${file === null ? '' : `in ${file} `}cannot be used:`, problems)
   }
   return checked.data
+}
+
+/** The file may well be right about a setting that a variable replaces: what is wrong is told with its variable. */
+function withVariable({ path, message }: ConfigProblem, variables: ReadonlyMap<string, string>): ConfigProblem {
+  const [, variable] = [...variables].find(([set]) => path === set || path.startsWith(`${set}.`)) ?? []
+  return { path, message: variable === undefined ? message : `${message} (set by ${variable})` }
 }
 
 function readDocument(file: string): Record<string, unknown> {
@@ -80,10 +96,11 @@ function documentIn(text: string, file: string): unknown {
 function* fromEnvironment(
   environment: ConfigSources['environment'],
   problems: ConfigProblem[],
-): Generator<[string, string]> {
+): Generator<[path: string, text: string, variable: string]> {
   for (const path of leafPaths()) {
-    const text = environment[variableOf(path)]
-    if (text !== undefined && text !== '') yield [path, text]
+    const variable = variableOf(path)
+    const text = environment[variable]
+    if (text !== undefined && text !== '') yield [path, text, variable]
   }
   for (const [path, message] of Object.entries(removedSettings)) {
     const variable = variableOf(path)
@@ -100,13 +117,13 @@ function* fromEnvironment(
         const held = readFileSync(file, 'utf8').trim()
         // Without its secret a part would be left out that somebody wants.
         if (held === '') problems.push({ path, message: `${variable}_FILE: ${file} is empty` })
-        else yield [path, held]
+        else yield [path, held, `${variable}_FILE`]
       } catch (error) {
         // The system's words quote the name of the file, and the secret itself may stand in its place by mistake.
         const { code } = error as NodeJS.ErrnoException
         problems.push({ path, message: `${variable}_FILE: the file that it names cannot be read (${code})` })
       }
-    } else if (text !== '') yield [path, text]
+    } else if (text !== '') yield [path, text, variable]
   }
 }
 

@@ -34,14 +34,19 @@ export function leafPaths(): string[] {
   return walk(document, []).filter((path) => path !== 'streams')
 }
 
-/** The names of what can be set in the section, stream or list entry at a path. */
-function namesIn(path: readonly string[]): string[] {
+/** What is known of the setting, section, stream or list entry at a path. */
+function nodeAt(path: readonly string[]): JsonSchema {
   let node: JsonSchema = document
   for (const key of path) {
     const { properties, additionalProperties: others, items } = node
     node = properties?.[key] ?? (typeof others === 'object' ? others : undefined) ?? items ?? {}
   }
-  return Object.keys(node.properties ?? {})
+  return node
+}
+
+/** The names of what can be set in the section, stream or list entry at a path. */
+function namesIn(path: readonly string[]): string[] {
+  return Object.keys(nodeAt(path).properties ?? {})
 }
 
 /** Reads a setting given as text (flag, environment, a reference in the file) as the type that the setting has. */
@@ -65,8 +70,7 @@ function listFromJson(text: string): unknown {
 }
 
 function typesAt(path: string): string[] {
-  let node = document
-  for (const key of path.split('.')) node = node.properties?.[key] ?? {}
+  const node = nodeAt(path.split('.'))
   return [node, ...(node.anyOf ?? [])].flatMap((entry) => entry.type ?? [])
 }
 

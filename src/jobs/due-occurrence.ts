@@ -19,7 +19,8 @@ export function dueOccurrence(
 ): Date | null {
   if (schedule === null) return null
   return withCalendar(name, schedule, timeZone, (wall) => {
-    const occurrences = read(schedule, wall(now.getTime()) + 1)
+    // Where clocks were put back lately, what fell due before that lies ahead on the wall.
+    const occurrences = read(schedule, wall(now.getTime()) + putBack(now.getTime(), wall) + 1)
     for (;;) {
       const due = instantOf(occurrences.prev().getTime(), wall)
       if (due <= now.getTime()) return new Date(due)
@@ -92,6 +93,12 @@ function wallClock(timeZone: string): WallClock {
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown
     return Date.UTC(year, month - 1, day, hour, minute, second) + (instant % 1000)
   }
+}
+
+/** By how many milliseconds clocks were put back within the day before an instant; 0: by none. */
+function putBack(instant: number, wall: WallClock): number {
+  const before = instant - dayMs
+  return Math.max(0, wall(before) - before - (wall(instant) - instant))
 }
 
 /** The first instant at which clocks show a time; where they skip it, the time passed over is added. */

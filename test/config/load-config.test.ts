@@ -343,7 +343,10 @@ test.each([
   ['https://gateway.example/bulk/API/v2/', 'https://gateway.example/bulk'],
 ])('the configuration refuses the base address %s, and says to write %s', (baseUrl, instead) => {
   expect(problems(null, { environment: { EXCHANGE_BASE_URL: baseUrl } })).toEqual([
-    { path: 'exchange.baseUrl', message: expect.stringMatching(new RegExp(`; write ${instead}$`)) },
+    {
+      path: 'exchange.baseUrl',
+      message: expect.stringMatching(new RegExp(`; write ${instead} \\(set by EXCHANGE_BASE_URL\\)$`)),
+    },
   ])
 })
 

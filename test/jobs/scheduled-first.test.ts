@@ -89,6 +89,30 @@ it('a note that a job waits, which another daemon left when it had begun, keeps 
   })
 })
 
+it('a job that fell due before clocks were put back begins before what programs ask for in the hour that they repeat', async () => {
+  await using plain = ferry.deps('http://127.0.0.1:9')
+  ferry.clock.at = new Date('2026-10-25T00:20:00Z')
+  const { jobs } = settings.parse({
+    jobs: { 'nightly-sync': { schedule: '30 2 * * *', timeZone: 'Europe/Copenhagen' } },
+  })
+  const deps: Deps = { ...plain, config: { ...plain.config, jobs } }
+  const scheduler = startScheduler(deps, nightlySync, ferry.clock.at)
+  try {
+    await triggerJob(deps, 'push', asked)
+    ferry.clock.at = new Date('2026-10-25T00:30:00Z')
+    await scheduler.tick()
+    ferry.clock.at = new Date('2026-10-25T01:01:00Z')
+    await end()
+    await request('push')
+    await lookAtRequests(deps)
+    expect(await underWay()).toEqual([])
+    await scheduler.tick()
+    expect(await underWay()).toEqual([{ job: 'nightly-sync', trigger: 'schedule' }])
+  } finally {
+    await scheduler.stop()
+  }
+})
+
 it('a scheduled job that is paused keeps nothing waiting', async () => {
   await nightInWaiting(async (deps) => {
     await pauseJob(deps.db, 'nightly-sync', {

@@ -52,6 +52,24 @@ describe('what is due', () => {
   })
 
   it.each([
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-10-25T00:29:59Z', '2026-10-24T00:30:00.000Z'],
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-10-25T00:59:00Z', '2026-10-25T00:30:00.000Z'],
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-10-25T01:00:00Z', '2026-10-25T00:30:00.000Z'],
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-10-25T01:29:00Z', '2026-10-25T00:30:00.000Z'],
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-10-25T01:30:00Z', '2026-10-25T00:30:00.000Z'],
+    ['59 2 * * *', 'Europe/Copenhagen', '2026-10-25T01:00:00Z', '2026-10-25T00:59:00.000Z'],
+    ['0 3 * * *', 'Europe/Copenhagen', '2026-10-25T01:59:59Z', '2026-10-24T01:00:00.000Z'],
+    ['0 3 * * *', 'Europe/Copenhagen', '2026-10-25T02:00:00Z', '2026-10-25T02:00:00.000Z'],
+    ['0 * * * *', 'Europe/Copenhagen', '2026-10-25T01:10:00Z', '2026-10-25T00:00:00.000Z'],
+    ['45 1 * * *', 'Australia/Lord_Howe', '2026-04-04T15:00:00Z', '2026-04-04T14:45:00.000Z'],
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-03-29T01:29:00Z', '2026-03-28T01:30:00.000Z'],
+    ['30 2 * * *', 'Europe/Copenhagen', '2026-03-29T01:30:00Z', '2026-03-29T01:30:00.000Z'],
+  ])('the occurrence of %j in %s that is due where clocks change, at %s, is that of %s', (...row) => {
+    const [schedule, timeZone, now, due] = row
+    expect(dueOccurrence('nightly-sync', { ...nightly, schedule, timeZone }, new Date(now))?.toISOString()).toBe(due)
+  })
+
+  it.each([
     ['every night', 'UTC'],
     ['30 2 * * *', 'Europe/Atlantis'],
   ])('cannot be said of %j in %s', (schedule, timeZone) => {

@@ -165,6 +165,14 @@ test('the configuration in the manifests is one that Nightferry takes', async ()
   expect(loadConfig({ file, environment: {} }).jobs['nightly-sync'].schedule).toBe('30 2 * * *')
 })
 
+/** Kubernetes sets variables for each Service, and those of one called `nightferry-http` look like settings. */
+test('the pods of the manifests are given no variables of the Services beside them', () => {
+  expect(manifests.find(({ kind }) => kind === 'Deployment')).toMatchObject({
+    spec: { template: { spec: { enableServiceLinks: false } } },
+  })
+  expect(read('docs/operations.md')).toContain('enableServiceLinks: false')
+})
+
 test('the unit, the compose file and the manifests leave Nightferry no capability, no new privileges, and a root that it cannot write', () => {
   for (const line of ['CapabilityBoundingSet=', 'NoNewPrivileges=yes', 'ProtectSystem=strict', 'User=nightferry']) {
     expect(unit.split('\n')).toContain(line)

@@ -14,6 +14,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import { openIdleFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
+import { toItsEnd } from '../whole-process.ts'
 import { actingUser } from '../with-database.ts'
 
 /**
@@ -154,7 +155,7 @@ function whatNow({ state, task_status, run_state }: StateOfRequest, kind: string
 async function withIdleFerry<T>(cli: Cli, options: CommonOptions, work: (deps: Deps) => Promise<T>): Promise<T> {
   const ferry = await openIdleFerry(cli, quietConfig(readConfig(cli, options)))
   try {
-    return await work(ferry.deps)
+    return await toItsEnd(work(ferry.deps))
   } finally {
     await ferry.close()
   }

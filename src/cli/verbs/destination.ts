@@ -6,6 +6,7 @@ import { openStages, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'
+import { toItsEnd } from '../whole-process.ts'
 import { actingUser } from '../with-database.ts'
 
 export type Decision = 'same' | 'other'
@@ -23,42 +24,52 @@ export async function destination(
 ): Promise<ExitCode> {
   const { deps, close } = await openStages(cli, quietConfig(readConfig(cli, options)))
   try {
-    const change = await destinationChange(deps, 'ask')
-    if (decision === undefined) {
-      const known = await allDestinations(deps.db)
-      const words = change === null ? null : changeWords(change, await stakeInUse(deps.db))
-      if (options.json) printJson(cli.stdout, { destinations: known, changed: change?.changed ?? [], words })
-      else {
-        printLine(
-          cli.stdout,
-          table(
-            ['destination', 'in use', 'service', 'identifier', 'tables in', 'used since (UTC)', 'left (UTC)'],
-            known.map((one) => [
-              one.name,
-              one.schema_name === null ? 'yes' : '',
-              addressOf(one),
-              one.custom_identifier_id,
-              one.schema_name ?? 'nightferry',
-              moment(one.used_since),
-              moment(one.left_at),
-            ]),
-          ),
-        )
-        if (words !== null) printLine(cli.stdout, readable(`\n${words}.`))
-      }
-      return change === null ? exitCodes.well : exitCodes.partial
-    }
-    if (change === null) {
-      throw new UsageError('The configuration points to the destination in use; there is nothing to decide')
-    }
-    const asked = { actor: actingUser(cli), at: cli.now(), ...(options.name !== undefined && { name: options.name }) }
-    const decided = await (decision === 'same' ? sameDestination : otherDestination)(deps, change, asked)
-    if (options.json) printJson(cli.stdout, decided)
-    else printLine(cli.stdout, readable(decidedWords(decision, decided)))
-    return exitCodes.well
+    return decision === undefined
+      ? await show(cli, deps, options)
+      : await toItsEnd(decide(cli, deps, decision, options))
   } finally {
     await close()
   }
+}
+
+type Stages = Awaited<ReturnType<typeof openStages>>['deps']
+
+async function show(cli: Cli, deps: Stages, options: DestinationOptions): Promise<ExitCode> {
+  const change = await destinationChange(deps, 'ask')
+  const known = await allDestinations(deps.db)
+  const words = change === null ? null : changeWords(change, await stakeInUse(deps.db))
+  if (options.json) printJson(cli.stdout, { destinations: known, changed: change?.changed ?? [], words })
+  else {
+    printLine(
+      cli.stdout,
+      table(
+        ['destination', 'in use', 'service', 'identifier', 'tables in', 'used since (UTC)', 'left (UTC)'],
+        known.map((one) => [
+          one.name,
+          one.schema_name === null ? 'yes' : '',
+          addressOf(one),
+          one.custom_identifier_id,
+          one.schema_name ?? 'nightferry',
+          moment(one.used_since),
+          moment(one.left_at),
+        ]),
+      ),
+    )
+    if (words !== null) printLine(cli.stdout, readable(`\n${words}.`))
+  }
+  return change === null ? exitCodes.well : exitCodes.partial
+}
+
+async function decide(cli: Cli, deps: Stages, decision: Decision, options: DestinationOptions): Promise<ExitCode> {
+  const change = await destinationChange(deps, 'ask')
+  if (change === null) {
+    throw new UsageError('The configuration points to the destination in use; there is nothing to decide')
+  }
+  const asked = { actor: actingUser(cli), at: cli.now(), ...(options.name !== undefined && { name: options.name }) }
+  const decided = await (decision === 'same' ? sameDestination : otherDestination)(deps, change, asked)
+  if (options.json) printJson(cli.stdout, decided)
+  else printLine(cli.stdout, readable(decidedWords(decision, decided)))
+  return exitCodes.well
 }
 
 function decidedWords(decision: Decision, { destination: name, was, made, lost }: Decided): string {

@@ -4,6 +4,7 @@ import { reach } from '../open-database.ts'
 import { openEmbedded } from '../open-embedded.ts'
 import { readConfig } from '../read-config.ts'
 import { readable } from '../show/readable.ts'
+import { toItsEnd } from '../whole-process.ts'
 
 /** `nightferry migrate`: brings the database to the newest schema and says what was applied. Forward only. */
 export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCode> {
@@ -14,9 +15,9 @@ export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCod
     await cluster?.ensureDatabase(database.name)
     const url = cluster?.url(database.name) ?? database.url
     await reach(url, cli)
-    const migrations = await migrateToLatest(url, {
-      onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)),
-    })
+    const migrations = await toItsEnd(
+      migrateToLatest(url, { onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)) }),
+    )
     if (options.json) printJson(cli.stdout, migrations)
     else
       for (const { name, applied } of migrations)

@@ -18,7 +18,7 @@ import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { areWebhooksConfigured, checkWebhookSettings } from '../../webhooks/check-webhook-settings.ts'
 import { startWebhooks } from '../../webhooks/start-webhooks.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, ownVersion, untilInterrupted } from '../cli.ts'
-import { type Ferry, openFerry } from '../open-ferry.ts'
+import { type Ferry, openReadyFerry } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { reloadConfig } from '../reload.ts'
 import { conceal } from '../scrubbing.ts'
@@ -36,7 +36,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   const api = config.http.port === null ? null : await import('../../http/start-http.ts')
   api?.checkHttpSettings(config)
   checkWebhookSettings(config.webhooks, readContract(cli, config))
-  const ferry = await openFerry(cli, config, 'daemon')
+  const ferry = await openReadyFerry(cli, config, 'daemon')
   const { deps, gate, logger } = ferry
   const watch = startKeyWatch(
     { refusal: () => gate.refusal(), probe: () => deps.exchange.getUnitTypes(), logger },
@@ -70,6 +70,8 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
       logger.warn({ setting: 'jobs.nightly-sync.schedule' }, 'no_schedule_nothing_will_start')
     }
     await manager.ready()
+    // A run that was resumed may begin with a statement that stops all else, which the manager knows of only now.
+    await ferry.work()
     hangUps.answer(() => void manager.reload(() => reload(cli, options, ferry, http)))
     await untilInterrupted({ ...cli, signal: AbortSignal.any([cli.signal, ferry.lost]) })
     logger.info('service_stopping')
