@@ -39,6 +39,8 @@ export type Trace = {
     run_id: number
     kind: string
     task_status: string | null
+    /** The name of the destination that it went to; null: the one in use. */
+    destination: string | null
     rows: number
     confirmed: number
     inferred: number
@@ -84,7 +86,8 @@ export function happeningsOf(trace: Trace): Happening[] {
       ? []
       : [{ at: read.read_at, way: 'here' as const, words: 'last read from the partner', run: read.read_by_run }]),
     ...trace.submissions.flatMap((one): Happening[] => {
-      const what = `${counted(one.rows, 'row')} in request ${one.submission_id} (${one.kind})`
+      const request = `request ${one.submission_id}${one.destination === null ? '' : ` to ${one.destination}`}`
+      const what = `${counted(one.rows, 'row')} in ${request} (${one.kind})`
       const taken = one.confirmed + one.inferred
       const outcome = [
         `${taken} accepted`,
@@ -103,7 +106,7 @@ export function happeningsOf(trace: Trace): Happening[] {
               {
                 at: one.settled_at,
                 way: 'came' as const,
-                words: `request ${one.submission_id} ended in ${one.task_status ?? 'nothing'}: ${outcome}`,
+                words: `${request} ended in ${one.task_status ?? 'nothing'}: ${outcome}`,
                 run: one.run_id,
               },
             ]),

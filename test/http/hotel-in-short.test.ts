@@ -35,3 +35,32 @@ it('a company that the service no longer returns is told of among what happened'
   const told = happeningsOf(trace({ company }))
   expect(told[0]).toMatchObject({ at: removed_at, words: 'the service no longer has its company' })
 })
+
+const submission = {
+  submission_id: 12,
+  run_id: 4,
+  kind: 'properties',
+  state: 'settled',
+  task_status: 'Success',
+  destination: null,
+  rows: 3,
+  confirmed: 3,
+  inferred: 0,
+  rejected: 0,
+  unknown: 0,
+  attempted_at: '2026-11-26T02:40:00.000Z',
+  settled_at: '2026-11-26T03:40:00.000Z',
+}
+const toldOf = (given: object) =>
+  happeningsOf(trace({ submissions: [{ ...submission, ...given }] })).map(({ way, words }) => `${way}: ${words}`)
+
+it('a request that went to another destination is told of with its name', () => {
+  expect(toldOf({})).toEqual([
+    'came: request 12 ended in Success: 3 accepted',
+    'sent: 3 rows in request 12 (properties)',
+  ])
+  expect(toldOf({ destination: 'staging' })).toEqual([
+    'came: request 12 to staging ended in Success: 3 accepted',
+    'sent: 3 rows in request 12 to staging (properties)',
+  ])
+})

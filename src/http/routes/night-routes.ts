@@ -106,13 +106,15 @@ async function needsWithCauses(db: Database, requires: Requires) {
 }
 
 /**
- * The run that tells how the night stands: of the newest of each job that carries the data, or of the night in its
- * place.
+ * The run that tells how the night stands: of the newest for the destination in use of each job that carries the data,
+ * or of the night in its place. `elsewhere`: there is none, but another destination had some.
  */
 async function lastRun(db: Database, carrying: readonly string[]) {
   const newest = []
-  for (const job of carrying) newest.push(...(await listNights(db, [job, night], 1, { whole: true })))
-  return runToTell(newest) ?? null
+  for (const job of carrying) newest.push(...(await listNights(db, [job, night], 1, { whole: true, here: true })))
+  const run = runToTell(newest) ?? null
+  const elsewhere = run === null && (await listNights(db, [...carrying, night], 1, { whole: true })).length > 0
+  return { run, elsewhere }
 }
 
 /** The job that its schedule starts first; the paused ones start nothing. */
@@ -136,7 +138,7 @@ export const nightRoutes: readonly Route[] = [
       const { config } = deps
       const requires = requirementsOf(config)
       const carrying = carryingJobs(config)
-      const run = await lastRun(db, carrying)
+      const { run, elsewhere } = await lastRun(db, carrying)
       const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
@@ -157,7 +159,7 @@ export const nightRoutes: readonly Route[] = [
       return {
         now,
         time_zone: timeZone,
-        ...nightSentence({ run, needs, held, remarks: remarks.length, jobs: carrying }, now, timeZone),
+        ...nightSentence({ run, elsewhere, needs, held, remarks: remarks.length, jobs: carrying }, now, timeZone),
         fresh: freshness.fresh,
         fresh_since: freshness.since,
         fresh_words: freshness.why,
