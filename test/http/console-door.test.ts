@@ -126,6 +126,14 @@ describe('signing in', () => {
     expect(answer.json()).toMatchObject({ code: 'too_many_sign_ins' })
   })
 
+  it('lets a link sign in although others failed to, and still looks at no token then', async () => {
+    const { once } = await linkFor(tokens)
+    for (let tries = 0; tries < 10; tries += 1) await signIn({ token: 'a-token-that-is-wrong' })
+    expect((await signIn({ once: 'a-code-that-is-wrong' })).answer.statusCode).toBe(429)
+    expect((await signIn({ once })).answer.json()).toMatchObject({ may: 'act', by: 'root' })
+    expect((await signIn()).answer.statusCode).toBe(429)
+  })
+
   it('takes no token from an address', async () => {
     const answer = await ask(`/v1/jobs?token=${tokens.token}&access_token=${tokens.token}`)
     expect(answer.statusCode).toBe(401)
