@@ -15,7 +15,7 @@ import { scheduleOf } from '../jobs/known-jobs.ts'
 import { limitConnections } from '../network/limit-connections.ts'
 import { ConsoleDoor, type Session } from './console/console-door.ts'
 import { serveConsole } from './console/serve-console.ts'
-import { bearerOf, isLoopback, isOurHost, isOurOrigin, refusalOf } from './may-enter.ts'
+import { bearerOf, isOurHost, isOurOrigin, refusalOf, servesThisMachineAlone } from './may-enter.ts'
 import { Problem, type ProblemBody, problemOf } from './problem.ts'
 import { Answer, type HttpContext, Plain, type Route } from './route.ts'
 
@@ -195,7 +195,7 @@ export function buildHttpServer(
     const { authorization } = request.headers
     const session = access === 'open' || authorization !== undefined ? null : door.sessionOf(request)
     const bearer = session?.may ?? bearerOf(authorization, settings)
-    const refusal = refusalOf(access, bearer, isLoopback(settings.host))
+    const refusal = refusalOf(access, bearer, servesThisMachineAlone(settings))
     if (refusal === 401) {
       void reply.header('www-authenticate', 'Bearer')
       const unset = settings.token === null && settings.readToken === null

@@ -190,6 +190,18 @@ describe('signing in', () => {
   })
 })
 
+it('metrics need a token where a proxy on the same machine calls for others, whatever host they write', async () => {
+  const statuses = async (of: FastifyInstance) => {
+    const [named, local] = [{ host: 'ferry.example' }, { host }]
+    const bearing = { ...named, authorization: `Bearer ${tokens.readToken}` }
+    const calls = [named, local, bearing].map((headers) => of.inject({ url: '/metrics', headers }))
+    return (await Promise.all(calls)).map(({ statusCode }) => statusCode)
+  }
+  // No metrics are gathered in this test: who may enter meets an error of the route.
+  expect(await statuses(serverWith({ allowedHosts: ['ferry.example'] }))).toEqual([401, 401, 500])
+  expect(await statuses(serverWith({}))).toEqual([421, 500, 421])
+})
+
 describe('a session', () => {
   it('reads as the token does that opened it', async () => {
     const { cookie } = await signIn()
