@@ -33,6 +33,8 @@ export type Trace = {
     code: string | null
     reason: string | null
     changed_at: string
+    /** Since when the partner has it no longer. */
+    gone_at: string | null
   }[]
   submissions: {
     submission_id: number
@@ -54,6 +56,33 @@ export type Trace = {
   row_differences: unknown[]
   more: { rows: number; submissions: number; differences: number; row_differences: number; actions: number }
   actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
+}
+
+/** How many rows the partner has of a hotel, how many of them are accepted, and how many it has no longer. Pure. */
+export function sumsOf({ streams }: Pick<Trace, 'streams'>): { rows: number; accepted: number; gone: number } {
+  const sum = (of: 'rows' | 'accepted' | 'gone') => streams.reduce((all, stream) => all + stream[of], 0)
+  return { rows: sum('rows'), accepted: sum('accepted'), gone: sum('gone') }
+}
+
+/** Since when the partner has no row of a hotel any more; null while it has one. Pure. */
+export function goneSince(trace: Pick<Trace, 'streams' | 'rows'>): string | null {
+  if (sumsOf(trace).rows > 0) return null
+  return (
+    trace.rows
+      .flatMap(({ gone_at }) => gone_at ?? [])
+      .sort()
+      .at(-1) ?? null
+  )
+}
+
+/** What it means that every row is accepted or gone. Pure. */
+export function nothingOpenWords(trace: Pick<Trace, 'streams'>): string {
+  const { rows, gone } = sumsOf(trace)
+  const goneWords = `${counted(gone, 'row')} ${gone === 1 ? 'is' : 'are'} gone`
+  if (rows === 0) return `The partner has no row of this hotel any more; ${goneWords}.`
+  return gone === 0
+    ? 'Every row of this hotel is accepted.'
+    : `Every row that the partner still has is accepted; ${goneWords}.`
 }
 
 /** How many of the differences of inputs are of values that were never sent; of those that were not given, too. */

@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest'
-import { differencesOf, foreignOf, happeningsOf, type Trace } from '../../console/src/trace.ts'
+import {
+  differencesOf,
+  foreignOf,
+  goneSince,
+  happeningsOf,
+  nothingOpenWords,
+  type Trace,
+} from '../../console/src/trace.ts'
 
 const trace = ({ more = {}, ...given }: { more?: object; [part: string]: unknown }) =>
   ({
@@ -62,5 +69,20 @@ it('a request that went to another destination is told of with its name', () => 
   expect(toldOf({ destination: 'staging' })).toEqual([
     'came: request 12 to staging ended in Success: 3 accepted',
     'sent: 3 rows in request 12 to staging (properties)',
+  ])
+})
+
+it('rows that are gone at the partner are not among those of which every one is accepted', () => {
+  const moments = ['2026-11-24T02:40:00.000Z', '2026-11-25T02:40:00.000Z']
+  const rows = moments.map((gone_at) => ({ gone_at }))
+  const of = (there: number, gone: number) => trace({ rows, streams: [{ rows: there, accepted: there, gone }] })
+  expect([nothingOpenWords(of(2, 0)), goneSince(of(2, 0))]).toEqual(['Every row of this hotel is accepted.', null])
+  expect([nothingOpenWords(of(2, 1)), goneSince(of(2, 1))]).toEqual([
+    'Every row that the partner still has is accepted; 1 row is gone.',
+    null,
+  ])
+  expect([nothingOpenWords(of(0, 2)), goneSince(of(0, 2))]).toEqual([
+    'The partner has no row of this hotel any more; 2 rows are gone.',
+    moments[1],
   ])
 })

@@ -1,0 +1,55 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Trace } from '../../console/src/trace.ts'
+import { runToEnd, type Served, served } from '../http/served.ts'
+import { startChromium } from './chromium.ts'
+import { answered, factOf, type Visit, visit, watchedContext } from './watched-browser.ts'
+
+let api: Served
+let browser: Browser
+let here: Visit
+let page: Page
+
+beforeAll(async () => {
+  browser = await startChromium()
+  api = await served({ hotels: 2 })
+  await runToEnd(api)
+  here = await visit(api, await watchedContext(browser))
+  page = here.page
+})
+afterAll(async () => {
+  await browser?.close()
+  await api?.[Symbol.asyncDispose]()
+})
+afterEach(async () => {
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  expect(here.errors()).toEqual([])
+  expect(here.refusals()).toEqual([])
+})
+
+const fact = (name: string) => factOf(page, name)
+
+it('a hotel whose rows are all gone at the partner is not said to be accepted there', async () => {
+  const gone_at = '2026-11-24T02:40:00.000Z'
+  await answered<Trace>(page, /v1\/hotels\/H-0001$/, (trace) => ({
+    ...trace,
+    streams: trace.streams.map((stream) => ({ ...stream, rows: 0, accepted: 0, gone: stream.rows })),
+    rows: trace.rows.map((row) => ({ ...row, state: 'gone', gone_at })),
+  }))
+  await here.open('hotel?id=H-0001')
+  await here.see(/^The partner has no row of this hotel any more; \d+ rows are gone\.$/)
+  expect(await fact('At the partner').textContent()).toContain('gone since 2026-11-24 02:40:00')
+  expect(await page.getByText('Every row of this hotel is accepted.').count()).toBe(0)
+})
+
+it('rows of a hotel that are gone at the partner are told of beside those that are accepted', async () => {
+  await answered<Trace>(page, /v1\/hotels\/H-0001$/, (trace) => ({
+    ...trace,
+    streams: [{ ...trace.streams[0], rows: 4, accepted: 4, gone: 25 }],
+    rows: [{ ...trace.rows[0], state: 'accepted', gone_at: null }],
+  }))
+  await here.open('hotel?id=H-0001')
+  await here.see('Every row that the partner still has is accepted; 25 rows are gone.')
+  expect(await fact('Rows accepted').textContent()).toContain('25 rows gone at the partner; what the service took of')
+  expect(await fact('At the partner').textContent()).not.toContain('gone since')
+})
