@@ -53,3 +53,27 @@ it('rows of a hotel that are gone at the partner are told of beside those that a
   expect(await fact('Rows accepted').textContent()).toContain('25 rows gone at the partner; what the service took of')
   expect(await fact('At the partner').textContent()).not.toContain('gone since')
 })
+
+type Plan = { waves?: unknown }
+const plans = async (given: object) => {
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await answered<Plan>(page, /v1\/plan/, (plan) =>
+    plan.waves === undefined ? plan : { ...plan, waves: [], rows: [], unsent: [], held: [], ...given },
+  )
+  await here.open('plan')
+  await page.getByRole('button', { name: 'Work out what a run would send now' }).click()
+  await here.see(/What a run would send, as of/)
+}
+const asTheService = 'Nothing would be sent: everything is as the service has it.'
+
+it('a plan that sends nothing says that everything is at the service only where no row is kept back', async () => {
+  const unsent = [{ stream: 'properties', state: 'invalid', rows: 300 }]
+  await plans({ unsent })
+  await here.see('Nothing would be sent.')
+  expect(await page.getByText(asTheService).count()).toBe(0)
+  await plans({ unsent, held: [{ run_id: 7, stream: 'properties' }] })
+  await here.see('Nothing would be sent: the guard would stop the run.')
+  expect(await page.getByText(asTheService).count()).toBe(0)
+  await plans({})
+  await here.see(asTheService)
+})

@@ -142,6 +142,12 @@ function runsOf(held: GetTonightData['held']): string {
   return [...new Set(held.map(({ run_id }) => `run ${run_id}`))].join(' and ')
 }
 
+/** Why no request is planned: only where no row is kept back either is all of it at the service. */
+function nothingSentWords({ held, unsent }: Made): string {
+  if (held.length > 0) return 'Nothing would be sent: the guard would stop the run.'
+  return unsent.length > 0 ? 'Nothing would be sent.' : 'Nothing would be sent: everything is as the service has it.'
+}
+
 function Shown({ plan }: { plan: Made }) {
   const requests = plan.waves.flatMap(({ wave, requests: of }) => of.map((one) => ({ wave, ...one })))
   const rows = requests.reduce((sum, one) => sum + one.rows, 0)
@@ -182,7 +188,7 @@ function Shown({ plan }: { plan: Made }) {
         <Panel title="Requests">
           <Table
             name="Planned requests"
-            empty="Nothing would be sent: everything is as the service has it."
+            empty={nothingSentWords(plan)}
             rows={requests}
             columns={[
               { name: 'Wave', of: ({ wave }) => wave, kind: 'number' },
