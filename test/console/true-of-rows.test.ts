@@ -77,3 +77,17 @@ it('a plan that sends nothing says that everything is at the service only where 
   await plans({})
   await here.see(asTheService)
 })
+
+it('a row that would go out as it was accepted is neither said to be new nor to be changed', async () => {
+  const row = { stream: 'properties', partner_id: 'H-0001', row_key: 'k', to: { name: 'n' } }
+  await plans({
+    waves: [{ wave: 1, requests: [{ kind: 'properties', partition: '', rows: 2 }] }],
+    rows: [
+      { ...row, why: 'retried', from: { name: 'n' } },
+      { ...row, why: 'its hotel is another company now', from: null },
+    ],
+  })
+  const cells = await here.table('Planned rows').getByRole('cell').allTextContents()
+  expect(cells.slice(2, 4)).toEqual(['retried', 'as it was accepted'])
+  expect(cells.slice(6, 8)).toEqual(['its hotel is another company now', 'name: n'])
+})

@@ -11,6 +11,7 @@ type PlannedRow = {
   stream: string
   partner_id: string
   row_key: string
+  why: string
   from: Record<string, unknown> | null
   to: Record<string, unknown>
 }
@@ -224,7 +225,7 @@ function Shown({ plan }: { plan: Made }) {
               kind: 'key',
             },
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
-            { name: 'Why', of: ({ from }) => (from === null ? 'new' : 'changed') },
+            { name: 'Why', of: ({ why }) => why, kind: 'words' },
             { name: 'Difference', of: differenceWords, kind: 'words' },
           ]}
         />
@@ -237,10 +238,10 @@ function differenceWords({ from, to }: PlannedRow): string {
   const names = [...new Set([...Object.keys(from ?? {}), ...Object.keys(to)])]
   const words = (value: unknown) =>
     value === undefined ? 'nothing' : typeof value === 'string' ? value : JSON.stringify(value)
-  return names
+  const differences = names
     .filter((name) => JSON.stringify(from?.[name]) !== JSON.stringify(to[name]))
     .map((name) =>
       from === null ? `${name}: ${words(to[name])}` : `${name}: ${words(from[name])} → ${words(to[name])}`,
     )
-    .join('; ')
+  return differences.length === 0 ? 'as it was accepted' : differences.join('; ')
 }
