@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
+import type { Config } from '../../src/config/schema.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { buildHttpServer } from '../../src/http/build-http-server.ts'
 import {
@@ -44,9 +45,13 @@ beforeEach(() => {
   server = serverWith({})
 })
 
-function serverWith(given: Partial<typeof tokens & { allowedHosts: string[] }>): FastifyInstance {
+function serverWith(
+  given: Partial<typeof tokens & { allowedHosts: string[] }>,
+  change: (config: Config) => void = () => {},
+): FastifyInstance {
   const config = loadConfig({ file: demoConfig, environment: {} })
   Object.assign(config.http, tokens, given)
+  change(config)
   const deps = { config, db, now: () => new Date(), logger: { error: () => {} } }
   const asks = { diagnose: async () => [], settings: () => [] }
   const context = { deps, db, asks, conceal: (text: string) => text, stopping: new AbortController().signal }
@@ -203,6 +208,15 @@ it('metrics need a token where a proxy on the same machine calls for others, wha
 })
 
 describe('a session', () => {
+  it('shows moments in the zone of the jobs that are scheduled, where the night is not', async () => {
+    server = serverWith({}, ({ jobs }) => {
+      jobs['nightly-sync'].schedule = null
+      jobs.push.schedule = '30 3 * * *'
+      jobs.push.timeZone = 'Europe/Copenhagen'
+    })
+    expect((await signIn()).answer.json()).toMatchObject({ time_zone: 'Europe/Copenhagen' })
+  })
+
   it('reads as the token does that opened it', async () => {
     const { cookie } = await signIn()
     const answer = await ask('/v1/nights?limit=5', { headers: { cookie } })

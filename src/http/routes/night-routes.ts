@@ -10,6 +10,7 @@ import { newestRuns } from '../../db/runs/newest-runs.ts'
 import { pageProgress, runProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
+import { shownZone } from '../../jobs/known-jobs.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
 import { judgeFreshness, medianOf, newestCarried, nightSentence, runToTell } from '../../pipeline/report/standing.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
@@ -55,7 +56,7 @@ const cause = z.object({
 
 const tonight = z.object({
   now: moment,
-  time_zone: z.string().describe('The time zone of the schedule, in which the sentence says the time.'),
+  time_zone: z.string().describe('The time zone in which the sentence and the console say the time.'),
   tone: z.enum(['none', 'running', 'well', 'needs', 'failed']),
   sentence: z.string().describe('How the night stands, in one sentence.'),
   fresh: z.boolean(),
@@ -148,7 +149,7 @@ export const nightRoutes: readonly Route[] = [
       const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
       const job = nextOf(jobs.filter((one) => carrying.includes(one.job)))
-      const timeZone = job?.time_zone ?? 'UTC'
+      const timeZone = shownZone(config)
       const [stored] = run === null ? [] : await newestRuns(db, 1, { before: run.run_id + 1 })
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
