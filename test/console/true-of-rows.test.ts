@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { GetTonightData } from '../../console/src/api-types.ts'
 import type { Trace } from '../../console/src/trace.ts'
 import { runToEnd, type Served, served } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
@@ -90,4 +91,14 @@ it('a row that would go out as it was accepted is neither said to be new nor to 
   const cells = await here.table('Planned rows').getByRole('cell').allTextContents()
   expect(cells.slice(2, 4)).toEqual(['retried', 'as it was accepted'])
   expect(cells.slice(6, 8)).toEqual(['its hotel is another company now', 'name: n'])
+})
+
+it('rows that wait for the key to be accepted wait for no row of a stream', async () => {
+  const cause = { state: 'parked', stream: 'properties', code: 'requires_key', rows: 812, hotels: 200 }
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
+    ...tonight,
+    causes: [{ ...cause, reason: 'key Unauthorized revoked', first_at: tonight.now, last_at: tonight.now }],
+  }))
+  await here.open('')
+  await here.see('waits for the service to accept the API key: Unauthorized revoked')
 })

@@ -114,6 +114,8 @@ function nothingWords(tonight: GetTonightData): string {
 function causeWords({ state, code, reason }: Cause): string {
   if (state !== 'parked') return [code, reason].filter(Boolean).join(': ')
   const [required = '', ...why] = (reason ?? '').split(' ')
+  if (code === 'requires_key')
+    return ['waits for the service to accept the API key', why.join(' ')].filter(Boolean).join(': ')
   const how = (code ?? '').replace('requires_', '').replaceAll('_', ' ')
   return `waits for its row of ${required}, which is ${how}${why.length > 0 ? `: ${why.join(' ')}` : ''}`
 }
