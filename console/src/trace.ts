@@ -40,6 +40,7 @@ export type Trace = {
     submission_id: number
     run_id: number
     kind: string
+    state: string
     task_status: string | null
     /** The name of the destination that it went to; null: the one in use. */
     destination: string | null
@@ -100,6 +101,23 @@ export function differencesOf(trace: Trace): number {
 /** Something that happened to a hotel, on its way to the service, back, or here. */
 export type Happening = { at: string; way: 'sent' | 'came' | 'here'; words: string; run: number | null }
 
+/** How a request ended. Only of a settled one its task says so: of others that stays as it was last seen. */
+function endOf(one: Trace['submissions'][number], request: string): Pick<Happening, 'way' | 'words'> {
+  const taken = one.confirmed + one.inferred
+  const counts: [number, string][] = [
+    [taken, 'accepted'],
+    [one.rejected, 'rejected'],
+    [one.unknown, 'unknown'],
+  ]
+  const told = counts.filter(([rows, what]) => rows > 0 || (what === 'accepted' && one.state === 'settled'))
+  const outcome = told.length === 0 ? '' : `: ${told.map(([rows, what]) => `${rows} ${what}`).join(', ')}`
+  if (one.state === 'abandoned') return { way: 'here', words: `${request} was given up${outcome}` }
+  if (one.state === 'lost')
+    return { way: 'came', words: `the service no longer knows the task of ${request}${outcome}` }
+  if (one.state === 'refused') return { way: 'came', words: `${request} was refused${outcome}` }
+  return { way: 'came', words: `${request} ended in ${one.task_status ?? 'nothing'}${outcome}` }
+}
+
 /** All that is known to have happened to a hotel, the newest first. Pure. */
 export function happeningsOf(trace: Trace): Happening[] {
   const { company } = trace
@@ -117,28 +135,11 @@ export function happeningsOf(trace: Trace): Happening[] {
     ...trace.submissions.flatMap((one): Happening[] => {
       const request = `request ${one.submission_id}${one.destination === null ? '' : ` to ${one.destination}`}`
       const what = `${counted(one.rows, 'row')} in ${request} (${one.kind})`
-      const taken = one.confirmed + one.inferred
-      const outcome = [
-        `${taken} accepted`,
-        one.rejected > 0 ? `${one.rejected} rejected` : '',
-        one.unknown > 0 ? `${one.unknown} unknown` : '',
-      ]
-        .filter(Boolean)
-        .join(', ')
       return [
         ...(one.attempted_at === null
           ? []
           : [{ at: one.attempted_at, way: 'sent' as const, words: what, run: one.run_id }]),
-        ...(one.settled_at === null
-          ? []
-          : [
-              {
-                at: one.settled_at,
-                way: 'came' as const,
-                words: `${request} ended in ${one.task_status ?? 'nothing'}: ${outcome}`,
-                run: one.run_id,
-              },
-            ]),
+        ...(one.settled_at === null ? [] : [{ at: one.settled_at, run: one.run_id, ...endOf(one, request) }]),
       ]
     }),
     ...(company === null

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { GetTonightData } from '../../console/src/api-types.ts'
+import type { GetRunData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
 import type { Trace } from '../../console/src/trace.ts'
 import { runToEnd, type Served, served } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
@@ -101,4 +101,30 @@ it('rows that wait for the key to be accepted wait for no row of a stream', asyn
   }))
   await here.open('')
   await here.see('waits for the service to accept the API key: Unauthorized revoked')
+})
+
+it('the status of a request that was lost or given up is not that of its task when it was last looked at', async () => {
+  const states = ['lost', 'abandoned', 'refused', 'settled']
+  await answered<ListWavesData>(page, /\/waves/, (answer) => {
+    const [wave] = answer.waves as { submissions: object[] }[]
+    const [one] = wave?.submissions ?? []
+    const submissions = states.map((state, place) => ({ ...one, submission_id: 900 + place, state, released_by: [] }))
+    return { ...answer, waves: [{ ...wave, submissions }] }
+  })
+  await answered<GetRunData>(page, /v1\/runs\/1$/, (run) => {
+    const { submissions } = run.report as { submissions: object[] }
+    const told = states.map((_, place) => ({
+      ...submissions[0],
+      submission_id: 900 + place,
+      task_status: 'InProgress',
+    }))
+    return { ...run, report: { ...(run.report as object), submissions: told } }
+  })
+  await here.open('night?run=1')
+  const cells = here.table('Requests from 900 on').getByRole('cell')
+  await cells.first().waitFor()
+  const told = await cells.allTextContents()
+  const width = told.length / states.length
+  const statuses = states.map((_, place) => told[place * width + 3])
+  expect(statuses).toEqual(['lost', 'abandoned', 'refused', 'InProgress'])
 })

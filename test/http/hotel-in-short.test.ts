@@ -86,3 +86,12 @@ it('rows that are gone at the partner are not among those of which every one is 
     moments[1],
   ])
 })
+
+it.each([
+  [{ state: 'abandoned', task_status: 'InProgress' }, 'here: request 12 was given up: 3 unknown'],
+  [{ state: 'abandoned', task_status: null, attempted_at: null }, 'here: request 12 was given up: 3 unknown'],
+  [{ state: 'lost', task_status: 'InProgress' }, 'came: the service no longer knows the task of request 12: 3 unknown'],
+  [{ state: 'refused', task_status: null, unknown: 0, rejected: 3 }, 'came: request 12 was refused: 3 rejected'],
+])('a request that ended as %j is not said to have ended as its task was last seen', (given, words) => {
+  expect(toldOf({ confirmed: 0, unknown: 3, ...given })[0]).toBe(words)
+})
