@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { GetRunData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
+import type { GetRunData, GetRunLiveData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
 import type { Trace } from '../../console/src/trace.ts'
 import { runToEnd, type Served, served } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
@@ -127,4 +127,17 @@ it('the status of a request that was lost or given up is not that of its task wh
   const width = told.length / states.length
   const statuses = states.map((_, place) => told[place * width + 3])
   expect(statuses).toEqual(['lost', 'abandoned', 'refused', 'InProgress'])
+})
+
+it.each([
+  ['push', 'jobs.push.finishBy'],
+  ['search:invoices', 'finishBy of its entry in pull.searches'],
+])('a run of %s that has to end by a time names its own setting', async (job, setting) => {
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({
+    ...tonight,
+    run: { ...tonight.run, job, state: 'running', verdict: null, finished_at: null },
+  }))
+  await answered<GetRunLiveData>(page, /\/live/, (live) => ({ ...live, deadline: '2026-11-24T05:00:00.000Z' }))
+  await here.open('')
+  await expect.poll(() => fact('Has to end').textContent()).toContain(setting)
 })

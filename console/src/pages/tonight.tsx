@@ -43,7 +43,7 @@ export function Tonight({ may }: PageProps) {
           <Panel title="At a glance">
             <Glance tonight={tonight} />
           </Panel>
-          {running !== null && <Live run={running} typical={tonight.ends} />}
+          {running !== null && <Live run={running} job={tonight.run?.job ?? ''} typical={tonight.ends} />}
           <Panel
             title="The last 60 nights"
             aside={
@@ -215,8 +215,13 @@ function Strip({ nights }: { nights: ListNightsData['nights'] }) {
   )
 }
 
+/** The setting that says when a run of a job has to have ended. */
+function deadlineSetting(job: string): string {
+  return job.startsWith('search:') ? 'finishBy of its entry in pull.searches' : `jobs.${job}.finishBy`
+}
+
 /** How a run gets on. @param typical when it would end if it took as long as others did. */
-function Live({ run, typical }: { run: number; typical: string | null }) {
+function Live({ run, job, typical }: { run: number; job: string; typical: string | null }) {
   const known = useAnswer(`live ${run}`, () => get<GetRunLiveData>(`/v1/runs/${run}/live`, { limit: 50 }), 1_000)
   const live = known.data
   if (live === null) return null
@@ -241,7 +246,7 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
           ],
           ...(live.deadline === null
             ? []
-            : [['Has to end', momentWords(live.deadline), 'jobs.nightly-sync.finishBy'] as [string, string, string]]),
+            : [['Has to end', momentWords(live.deadline), deadlineSetting(job)] as [string, string, string]]),
         ]}
       />
       <progress max={Math.max(1, live.requests)} value={live.requests_settled} aria-label="Requests settled" />
