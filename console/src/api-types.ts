@@ -30,7 +30,7 @@ export type MetricsData = string;
 
 export interface GetTonightData {
   now: string;
-  /** The time zone of the schedule, in which the sentence says the time. */
+  /** The time zone in which the sentence and the console say the time. */
   time_zone: string;
   tone: "none" | "running" | "well" | "needs" | "failed";
   /** How the night stands, in one sentence. */

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { ApproveRunData, GetTonightData } from './api-types.ts'
 import { post } from './client.ts'
 import { Ask, Table } from './parts.tsx'
-import { grouped } from './words.ts'
+import { counted, grouped } from './words.ts'
 
 type Example = { partner_id: string; change: string; before: object | null; after: object | null }
 type Held = GetTonightData['held'][number]
@@ -19,6 +19,27 @@ export function Approve({ held, ...way }: Way) {
       ))}
     </>
   )
+}
+
+/** What the guard holds of a stream, and why. A partner without any row is as a rule a mistake, and not a change. */
+function heldWords({ stream, reason, known, new: added, changed, gone }: Held): string {
+  if (reason === 'empty') return `the partner’s database has no row of ${stream}, where ${grouped(known)} are known`
+  return `of ${stream} ${grouped(added)} new, ${grouped(changed)} changed, ${grouped(gone)} gone, where ${grouped(known)} are known`
+}
+
+/** What an approval does: what is new or changed goes out with the next run, what is gone is marked so at once. */
+function approvalWords(held: readonly Held[]): string {
+  const sent = held.reduce((sum, plan) => sum + plan.new + plan.changed, 0)
+  const gone = held.reduce((sum, plan) => sum + plan.gone, 0)
+  if (sent + gone === 0) return 'The next run then goes on.'
+  return [
+    sent > 0 ? `The next run then sends ${counted(sent, 'row')}.` : '',
+    gone > 0
+      ? `${counted(gone, 'row')} ${gone === 1 ? 'is' : 'are'} marked as gone at the partner at once; nothing is sent for that, and what the service took of them stays there.`
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
 }
 
 function OfRun({ run, held, may, onDone }: Way & { run: number }) {
@@ -44,14 +65,7 @@ function OfRun({ run, held, may, onDone }: Way & { run: number }) {
   return (
     <div class="notice">
       <p>
-        The guard stopped run {run}:{' '}
-        {held
-          .map(
-            ({ stream, known, new: added, changed, gone }) =>
-              `of ${stream} ${grouped(added)} new, ${grouped(changed)} changed, ${grouped(gone)} gone, where ${grouped(known)} are known`,
-          )
-          .join('; ')}
-        . Nothing of it is sent until somebody approves.
+        The guard stopped run {run}: {held.map(heldWords).join('; ')}. Nothing of it is sent until somebody approves.
       </p>
       {may === 'act' && (
         <button type="button" aria-disabled={busy} onClick={() => (busy ? undefined : void call(true))}>
@@ -61,7 +75,7 @@ function OfRun({ run, held, may, onDone }: Way & { run: number }) {
       {error !== null && <p role="alert">{error}</p>}
       {preview !== null && (
         <Ask title={`Approve what run ${run} holds?`} onClose={() => setPreview(null)}>
-          <p>The next run then sends it. These are examples:</p>
+          <p>{approvalWords(held)} These are examples:</p>
           <Table
             name="Examples"
             empty="There are no examples."

@@ -33,12 +33,17 @@ export type Trace = {
     code: string | null
     reason: string | null
     changed_at: string
+    /** Since when the partner has it no longer. */
+    gone_at: string | null
   }[]
   submissions: {
     submission_id: number
     run_id: number
     kind: string
+    state: string
     task_status: string | null
+    /** The name of the destination that it went to; null: the one in use. */
+    destination: string | null
     rows: number
     confirmed: number
     inferred: number
@@ -52,6 +57,33 @@ export type Trace = {
   row_differences: unknown[]
   more: { rows: number; submissions: number; differences: number; row_differences: number; actions: number }
   actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
+}
+
+/** How many rows the partner has of a hotel, how many of them are accepted, and how many it has no longer. Pure. */
+export function sumsOf({ streams }: Pick<Trace, 'streams'>): { rows: number; accepted: number; gone: number } {
+  const sum = (of: 'rows' | 'accepted' | 'gone') => streams.reduce((all, stream) => all + stream[of], 0)
+  return { rows: sum('rows'), accepted: sum('accepted'), gone: sum('gone') }
+}
+
+/** Since when the partner has no row of a hotel any more; null while it has one. Pure. */
+export function goneSince(trace: Pick<Trace, 'streams' | 'rows'>): string | null {
+  if (sumsOf(trace).rows > 0) return null
+  return (
+    trace.rows
+      .flatMap(({ gone_at }) => gone_at ?? [])
+      .sort()
+      .at(-1) ?? null
+  )
+}
+
+/** What it means that every row is accepted or gone. Pure. */
+export function nothingOpenWords(trace: Pick<Trace, 'streams'>): string {
+  const { rows, gone } = sumsOf(trace)
+  const goneWords = `${counted(gone, 'row')} ${gone === 1 ? 'is' : 'are'} gone`
+  if (rows === 0) return `The partner has no row of this hotel any more; ${goneWords}.`
+  return gone === 0
+    ? 'Every row of this hotel is accepted.'
+    : `Every row that the partner still has is accepted; ${goneWords}.`
 }
 
 /** How many of the differences of inputs are of values that were never sent; of those that were not given, too. */
@@ -69,6 +101,23 @@ export function differencesOf(trace: Trace): number {
 /** Something that happened to a hotel, on its way to the service, back, or here. */
 export type Happening = { at: string; way: 'sent' | 'came' | 'here'; words: string; run: number | null }
 
+/** How a request ended. Only of a settled one its task says so: of others that stays as it was last seen. */
+function endOf(one: Trace['submissions'][number], request: string): Pick<Happening, 'way' | 'words'> {
+  const taken = one.confirmed + one.inferred
+  const counts: [number, string][] = [
+    [taken, 'accepted'],
+    [one.rejected, 'rejected'],
+    [one.unknown, 'unknown'],
+  ]
+  const told = counts.filter(([rows, what]) => rows > 0 || (what === 'accepted' && one.state === 'settled'))
+  const outcome = told.length === 0 ? '' : `: ${told.map(([rows, what]) => `${rows} ${what}`).join(', ')}`
+  if (one.state === 'abandoned') return { way: 'here', words: `${request} was given up${outcome}` }
+  if (one.state === 'lost')
+    return { way: 'came', words: `the service no longer knows the task of ${request}${outcome}` }
+  if (one.state === 'refused') return { way: 'came', words: `${request} was refused${outcome}` }
+  return { way: 'came', words: `${request} ended in ${one.task_status ?? 'nothing'}${outcome}` }
+}
+
 /** All that is known to have happened to a hotel, the newest first. Pure. */
 export function happeningsOf(trace: Trace): Happening[] {
   const { company } = trace
@@ -84,29 +133,13 @@ export function happeningsOf(trace: Trace): Happening[] {
       ? []
       : [{ at: read.read_at, way: 'here' as const, words: 'last read from the partner', run: read.read_by_run }]),
     ...trace.submissions.flatMap((one): Happening[] => {
-      const what = `${counted(one.rows, 'row')} in request ${one.submission_id} (${one.kind})`
-      const taken = one.confirmed + one.inferred
-      const outcome = [
-        `${taken} accepted`,
-        one.rejected > 0 ? `${one.rejected} rejected` : '',
-        one.unknown > 0 ? `${one.unknown} unknown` : '',
-      ]
-        .filter(Boolean)
-        .join(', ')
+      const request = `request ${one.submission_id}${one.destination === null ? '' : ` to ${one.destination}`}`
+      const what = `${counted(one.rows, 'row')} in ${request} (${one.kind})`
       return [
         ...(one.attempted_at === null
           ? []
           : [{ at: one.attempted_at, way: 'sent' as const, words: what, run: one.run_id }]),
-        ...(one.settled_at === null
-          ? []
-          : [
-              {
-                at: one.settled_at,
-                way: 'came' as const,
-                words: `request ${one.submission_id} ended in ${one.task_status ?? 'nothing'}: ${outcome}`,
-                run: one.run_id,
-              },
-            ]),
+        ...(one.settled_at === null ? [] : [{ at: one.settled_at, run: one.run_id, ...endOf(one, request) }]),
       ]
     }),
     ...(company === null

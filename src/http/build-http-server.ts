@@ -7,15 +7,14 @@ import { createSecureContext } from 'node:tls'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { ConfigError } from '../config/environment.ts'
-import { night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/copy-text.ts'
-import { scheduleOf } from '../jobs/known-jobs.ts'
+import { shownZone } from '../jobs/known-jobs.ts'
 import { limitConnections } from '../network/limit-connections.ts'
 import { ConsoleDoor, type Session } from './console/console-door.ts'
 import { serveConsole } from './console/serve-console.ts'
-import { bearerOf, isLoopback, isOurHost, isOurOrigin, refusalOf } from './may-enter.ts'
+import { bearerOf, isOurHost, isOurOrigin, refusalOf, servesThisMachineAlone } from './may-enter.ts'
 import { Problem, type ProblemBody, problemOf } from './problem.ts'
 import { Answer, type HttpContext, Plain, type Route } from './route.ts'
 
@@ -129,7 +128,7 @@ export function buildHttpServer(
     }
   })
   const door = new ConsoleDoor(settings, tls !== null)
-  serveConsole(server, door, settings, () => scheduleOf(context.deps.config, night).timeZone)
+  serveConsole(server, door, settings, () => shownZone(context.deps.config))
   for (const [path, here] of methods) {
     for (const one of here) {
       server.route({ method: one.method, url: path, handler: (request, reply) => serve(one, request, reply) })
@@ -195,7 +194,7 @@ export function buildHttpServer(
     const { authorization } = request.headers
     const session = access === 'open' || authorization !== undefined ? null : door.sessionOf(request)
     const bearer = session?.may ?? bearerOf(authorization, settings)
-    const refusal = refusalOf(access, bearer, isLoopback(settings.host))
+    const refusal = refusalOf(access, bearer, servesThisMachineAlone(settings))
     if (refusal === 401) {
       void reply.header('www-authenticate', 'Bearer')
       const unset = settings.token === null && settings.readToken === null

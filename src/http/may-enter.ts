@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** What a route needs of who calls it. `open`: nothing; `metrics`: nothing on loopback, a token beyond it. */
+/** What a route needs of its caller. `open`: nothing; `metrics`: a token, unless the API serves this machine alone. */
 export type Access = 'open' | 'metrics' | 'read' | 'act'
 
 /** What is known of who calls: which token they bear. */
@@ -11,6 +11,14 @@ const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]', '::1'])
 /** Whether an address that is listened on is reached by this machine alone. */
 export function isLoopback(host: string): boolean {
   return loopbackNames.has(host) || /^127(\.\d{1,3}){3}$/.test(host)
+}
+
+/**
+ * Whether only programs of this machine call. An API on loopback that also has names for others stands behind a proxy,
+ * which calls from this machine for them, and hands on whatever Host they wrote.
+ */
+export function servesThisMachineAlone({ host, allowedHosts }: { host: string; allowedHosts: readonly string[] }) {
+  return isLoopback(host) && allowedHosts.length === 0
 }
 
 /**
@@ -54,9 +62,9 @@ function areEqual(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other))
 }
 
-/** The status of a refusal, or null if the call may enter. Pure. */
-export function refusalOf(access: Access, bearer: Bearer, onLoopback: boolean): 401 | 403 | null {
-  if (access === 'open' || (access === 'metrics' && onLoopback)) return null
+/** The status of a refusal, or null if the call may enter. @param alone whether only this machine calls. Pure. */
+export function refusalOf(access: Access, bearer: Bearer, alone: boolean): 401 | 403 | null {
+  if (access === 'open' || (access === 'metrics' && alone)) return null
   if (bearer === null || bearer === 'wrong') return 401
   return access === 'act' && bearer !== 'act' ? 403 : null
 }

@@ -1,3 +1,4 @@
+import { carryingJobs, night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { compareDocuments, repairDifferences } from '../pipeline/compare/compare-documents.ts'
@@ -127,4 +128,13 @@ export function scheduleOf(config: Config, job: string): Schedule {
     return config.pull.searches.find(({ name }) => `${searchPrefix}${name}` === job) ?? never
   }
   return config.jobs[job as keyof Config['jobs']] ?? never
+}
+
+/**
+ * The one time zone in which the console and its sentences say the time: that of the jobs by which one judges whether
+ * the data are carried through, and of the first of several, whichever of them begins next. Pure.
+ */
+export function shownZone(config: Config): string {
+  const [first = night] = carryingJobs(config)
+  return scheduleOf(config, first).timeZone
 }

@@ -84,7 +84,7 @@ test('a run that the guard stops sends nothing, says so, and goes through once a
 
   expect(await call('approve', String(report.run_id + 1))).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('Approved.'),
+    stdout: expect.stringContaining('Approved. The next run sends it: nightferry run nightly-sync'),
   })
   expect(await call('approve', String(report.run_id + 1))).toMatchObject({
     code: 2,
@@ -132,4 +132,15 @@ test('what is deleted at the partner is in the drift list until it is there agai
   const planned = await call('plan')
   expect(planned.stdout).toMatch(/properties +5 +0 +5 +0 +0 +0 +0\n/)
   expect(await call('drift', '--stream', 'nothing')).toMatchObject({ code: 2 })
+})
+
+test('an approval of rows that are gone says that they are marked so at once, and not that a run sends them', async () => {
+  await world.partnerPool.query('delete from hotelier.hotel')
+  const { report } = await night()
+  expect(report.held).toContainEqual(expect.objectContaining({ stream: 'properties', reason: 'empty', gone: 5 }))
+  expect(report.held.every((plan) => plan.new + plan.changed === 0)).toBe(true)
+  const gone = report.held.reduce((sum, plan) => sum + plan.gone, 0)
+  const { stdout } = await call('approve', String(report.run_id))
+  expect(stdout).toContain(`Approved. ${gone} rows are marked as gone; nothing is sent for that.`)
+  expect(stdout).not.toContain('The next run')
 })

@@ -16,7 +16,13 @@ beforeAll(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-type Difference = { stream: string; partner_id: string; new: boolean; differences: { field: string; to: string }[] }
+type Difference = {
+  stream: string
+  partner_id: string
+  why: string
+  new: boolean
+  differences: { field: string; to: string }[]
+}
 type Plan = Omit<RunPlan, 'rows'> & { differences?: Difference[] }
 
 async function call(...args: string[]): Promise<Ended> {
@@ -132,7 +138,7 @@ test('the plan after a day of changes says what differs, what is invalid and why
   expect(renamed).toMatchObject({ new: false })
   expect(renamed?.differences).toContainEqual(expect.objectContaining({ field: 'name', to: rows[0]?.name }))
   const added = foreseen.differences?.find(({ partner_id }) => partner_id === day.added[0])
-  expect(added).toMatchObject({ new: true, differences: [] })
+  expect(added).toMatchObject({ why: 'new', new: true, differences: [] })
 
   const report = await night()
   expect(planned(foreseen)).toEqual(sent(report))
@@ -143,6 +149,16 @@ test('the plan says so if there is nothing to send, and names what stays rejecte
   expect(foreseen.waves).toEqual([])
   expect(foreseen.rejected).toMatchObject([{ partner_id: day.rejectedByService[0] }])
   expect((await call('plan')).stdout).toMatch(/^Nothing would be sent\.$/m)
+})
+
+test('a row that a person wants sent again is retried as it was accepted, and is not said to be new or changed', async () => {
+  await call('resend', '--partner-id', 'H-0002', '--stream', 'properties')
+  expect((await plan('--cached', '--diff')).differences).toMatchObject([
+    { stream: 'properties', partner_id: 'H-0002', why: 'retried', new: false, differences: [] },
+  ])
+  const { stdout } = await call('plan', '--cached', '--diff')
+  expect(stdout).toMatch(/^ {2}H-0002 {2}properties {2}retried: as it was accepted$/m)
+  await world.pool.query('update acceptance set retry_action = null')
 })
 
 test('a plan that asks nobody goes on with a key that is new to the ledger, says so, and stops at another identifier', async () => {

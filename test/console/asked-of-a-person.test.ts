@@ -155,6 +155,32 @@ it('an approval that is refused closes its question, and says why where the pers
   expect(here.errors().every((words) => words.includes('409'))).toBe(true)
 })
 
+it('a stream without any row at the partner is said to have none, and its approval to mark rows gone at once', async () => {
+  const held = { run_id: 41, stream: 'properties', reason: 'empty', known: 200, new: 0, changed: 0, gone: 200 }
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({ ...tonight, held: [held] }))
+  await page.route(/v1\/runs\/41\/approve/, (route) => route.fulfill({ json: { plans: [] } }))
+  await here.open('')
+  await here.see(/The guard stopped run 41: the partner’s database has no row of properties, where 200 are known\./)
+  await button('Approve …').click()
+  await dialog().getByText('200 rows are marked as gone at the partner at once').waitFor()
+  expect(
+    await dialog()
+      .getByText(/The next run/)
+      .count(),
+  ).toBe(0)
+  await button('Leave it held').click()
+})
+
+it('an approval says how many rows the next run sends, beside those that it marks as gone', async () => {
+  const held = { run_id: 41, stream: 'properties', reason: 'share', known: 10, new: 2, changed: 7, gone: 1 }
+  await answered<GetTonightData>(page, /v1\/tonight/, (tonight) => ({ ...tonight, held: [held] }))
+  await page.route(/v1\/runs\/41\/approve/, (route) => route.fulfill({ json: { plans: [] } }))
+  await here.open('')
+  await button('Approve …').click()
+  await dialog().getByText('The next run then sends 9 rows. 1 row is marked as gone at the partner at once').waitFor()
+  await button('Leave it held').click()
+})
+
 it('a session that ends while somebody examines the configuration leads to the door', async () => {
   await here.open('doctor')
   const cookies = await here.context.cookies()

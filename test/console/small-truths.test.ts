@@ -73,7 +73,9 @@ it('a table whose list was cut says so, for causes, requests of a run under way 
       : {
           ...plan,
           waves: [{ wave: 1, requests: [{ kind: 'properties', partition: '', rows: 1_203 }] }],
-          rows: [{ stream: 'properties', partner_id: 'H-0001', row_key: 'k', from: null, to: { name: 'n' } }],
+          rows: [
+            { stream: 'properties', partner_id: 'H-0001', row_key: 'k', why: 'new', from: null, to: { name: 'n' } },
+          ],
         },
   )
   await here.open('plan')

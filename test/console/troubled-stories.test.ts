@@ -171,7 +171,8 @@ describe('somebody who sorts troubles out', () => {
     await page.getByRole('button', { name: 'Work out what a run would send now' }).click()
     await see(/What a run would send, as of/)
     await see('would stop it')
-    await see('Nothing would be sent: everything is as the service has it.')
+    await see('Nothing would be sent: the guard would stop the run.')
+    expect(await page.getByText('everything is as the service has it').count()).toBe(0)
   })
 })
 

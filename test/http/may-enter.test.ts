@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
-import { bearerOf, isOurHost, isOurOrigin, refusalOf } from '../../src/http/may-enter.ts'
+import { bearerOf, isOurHost, isOurOrigin, refusalOf, servesThisMachineAlone } from '../../src/http/may-enter.ts'
 import { problemOf } from '../../src/http/problem.ts'
 import { checkHttpSettings } from '../../src/http/start-http.ts'
 
@@ -83,11 +83,20 @@ it.each([
   ['act', 'read', true, 403],
   ['act', 'act', true, null],
 ] as const)(
-  'a route that is %s is refused to the bearer %s (loopback: %s) with %s',
-  (access, bearer, loopback, refusal) => {
-    expect(refusalOf(access, bearer, loopback)).toBe(refusal)
+  'a route that is %s is refused to the bearer %s (this machine alone: %s) with %s',
+  (access, bearer, alone, refusal) => {
+    expect(refusalOf(access, bearer, alone)).toBe(refusal)
   },
 )
+
+it.each([
+  ['127.0.0.1', [], true],
+  ['::1', [], true],
+  ['127.0.0.1', ['ferry.example'], false],
+  ['0.0.0.0', ['ferry.example'], false],
+])('the API on %s that is called %s serves this machine alone: %s', (host, allowedHosts, alone) => {
+  expect(servesThisMachineAlone({ host, allowedHosts })).toBe(alone)
+})
 
 describe('settings of the API', () => {
   const http = (given: object) => ({ http: settings.parse({ http: { port: 8080, ...given } }).http })

@@ -37,6 +37,18 @@ it('the newest start of a job is that of a run that was to do all of it, was not
   expect(await lastStart('partial')).toBe(0)
 })
 
+it('the newest start of a job is that of a run that went to the destination in use', async () => {
+  const there = await ended('succeeded')
+  await ferry.ledger.pool.query(
+    `with staging as (
+       insert into destination (name, schema_name, left_at) values ('staging', 'staging', now()) returning destination_id
+     )
+     update run set destination_id = staging.destination_id from staging where run_id = $1`,
+    [there],
+  )
+  expect(await lastStart('succeeded')).toBe(0)
+})
+
 it('the newest start of a failed run counts although the guard had stopped it', async () => {
   const failed = await ended('failed', 'exchange_unreachable')
   await ferry.ledger.pool.query('update run set held = true where run_id = $1', [failed])

@@ -9,6 +9,7 @@ beforeAll(async () => {
   api = readingApi(world, ({ jobs }) => {
     jobs['nightly-sync'].schedule = null
     jobs.push.schedule = '30 1 * * *'
+    jobs.push.timeZone = 'Europe/Copenhagen'
     jobs['pull-calculators'].schedule = '0 3 * * *'
   })
 })
@@ -34,6 +35,7 @@ async function ran(job: string, verdict: string | null = 'succeeded', minutes = 
 
 type Tonight = {
   sentence: string
+  time_zone: string
   run: { run_id: number; job: string } | null
   next: string | null
   schedule: string | null
@@ -64,6 +66,14 @@ test('tonight says of several jobs when the next of them starts, and how long it
   expect(await tonight()).toMatchObject({ schedule: '0 3 * * *', paused: null })
   await world.pool.query(`insert into job_pause (job, paused_by, paused_at) values ('pull-calculators', 'anna', now())`)
   expect((await tonight()).paused).toMatchObject({ paused_by: 'anna' })
+})
+
+test('tonight says the time in one zone, whichever of several jobs starts next', async () => {
+  const push = await ran('push', null)
+  await world.pool.query(`update run set finished_at = '2026-01-15T02:30:00Z' where run_id = $1`, [push])
+  expect(await tonight()).toMatchObject({ time_zone: 'Europe/Copenhagen', sentence: expect.stringContaining('03:30') })
+  await world.pool.query(`insert into job_pause (job, paused_by, paused_at) values ('push', 'anna', now())`)
+  expect(await tonight()).toMatchObject({ schedule: '0 3 * * *', time_zone: 'Europe/Copenhagen' })
 })
 
 test('tonight tells of a night by hand where it is newer than the runs of the scheduled jobs', async () => {

@@ -11,9 +11,12 @@ import {
   comparedInputs,
   differencesOf,
   foreignOf,
+  goneSince,
   type Happening,
   happeningsOf,
+  nothingOpenWords,
   staleWords,
+  sumsOf,
   type Trace,
 } from '../trace.ts'
 import { counted, grouped, momentWords, periodWords } from '../words.ts'
@@ -83,7 +86,7 @@ export function Hotel({ query }: PageProps) {
             <Panel title="Rows that are not accepted">
               <Table
                 name={`Rows of ${trace.data.partner_id}`}
-                empty="Every row of this hotel is accepted."
+                empty={nothingOpenWords(trace.data)}
                 rows={open}
                 more={open.length === trace.data.rows.length ? trace.data.more.rows : 0}
                 columns={[
@@ -182,8 +185,8 @@ function Content({ of }: { of: unknown }) {
 }
 
 function Standing({ trace }: { trace: Trace }) {
-  const rows = trace.streams.reduce((sum, stream) => sum + stream.rows, 0)
-  const accepted = trace.streams.reduce((sum, stream) => sum + stream.accepted, 0)
+  const { rows, accepted, gone } = sumsOf(trace)
+  const since = goneSince(trace)
   const property = trace.rows.find(({ stream }) => stream === 'properties')
   const name = property?.content.name
   const { company } = trace
@@ -195,7 +198,7 @@ function Standing({ trace }: { trace: Trace }) {
           [
             'At the partner',
             <Name key="partner" of={typeof name === 'string' ? name : trace.partner_id} />,
-            trace.partner_id,
+            since === null ? trace.partner_id : `${trace.partner_id}, gone since ${momentWords(since)}`,
           ],
           [
             'At the service',
@@ -212,9 +215,10 @@ function Standing({ trace }: { trace: Trace }) {
           [
             'Rows accepted',
             `${grouped(accepted)} of ${grouped(rows)}`,
-            <a key="rows" href={addressOf('rows', { state: 'rejected', hotel: trace.partner_id })}>
-              its rejected rows
-            </a>,
+            <span key="rows">
+              <a href={addressOf('rows', { state: 'rejected', hotel: trace.partner_id })}>its rejected rows</a>
+              {gone > 0 && `; ${counted(gone, 'row')} gone at the partner; what the service took of them stays there`}
+            </span>,
           ],
           [
             'Came back',

@@ -293,6 +293,11 @@ function sumOf(streams: StreamLine[]): StreamLine {
   return { ...(Object.fromEntries(sums) as Record<string, number>), stream: 'all together' }
 }
 
+/** The status of a request's task, but where the request ended without it: there it stays as it was last seen. */
+function statusOf(state: string, task: string | null | undefined): string {
+  return ['abandoned', 'lost', 'refused'].includes(state) ? state : (task ?? state)
+}
+
 function Waves({
   waves,
   requests,
@@ -338,7 +343,10 @@ function Waves({
           { name: 'Wave', of: ({ wave }) => wave, kind: 'number' },
           { name: 'No', of: ({ submission_id }) => submission_id, kind: 'number' },
           { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
-          { name: 'Status', of: ({ submission_id, state }) => reported.get(submission_id)?.task_status ?? state },
+          {
+            name: 'Status',
+            of: ({ submission_id, state }) => statusOf(state, reported.get(submission_id)?.task_status),
+          },
           { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
           { name: 'Accepted', of: ({ submission_id }) => taken(submission_id), kind: 'number' },
           {

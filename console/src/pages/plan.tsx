@@ -11,6 +11,7 @@ type PlannedRow = {
   stream: string
   partner_id: string
   row_key: string
+  why: string
   from: Record<string, unknown> | null
   to: Record<string, unknown>
 }
@@ -142,6 +143,12 @@ function runsOf(held: GetTonightData['held']): string {
   return [...new Set(held.map(({ run_id }) => `run ${run_id}`))].join(' and ')
 }
 
+/** Why no request is planned: only where no row is kept back either is all of it at the service. */
+function nothingSentWords({ held, unsent }: Made): string {
+  if (held.length > 0) return 'Nothing would be sent: the guard would stop the run.'
+  return unsent.length > 0 ? 'Nothing would be sent.' : 'Nothing would be sent: everything is as the service has it.'
+}
+
 function Shown({ plan }: { plan: Made }) {
   const requests = plan.waves.flatMap(({ wave, requests: of }) => of.map((one) => ({ wave, ...one })))
   const rows = requests.reduce((sum, one) => sum + one.rows, 0)
@@ -182,7 +189,7 @@ function Shown({ plan }: { plan: Made }) {
         <Panel title="Requests">
           <Table
             name="Planned requests"
-            empty="Nothing would be sent: everything is as the service has it."
+            empty={nothingSentWords(plan)}
             rows={requests}
             columns={[
               { name: 'Wave', of: ({ wave }) => wave, kind: 'number' },
@@ -218,7 +225,7 @@ function Shown({ plan }: { plan: Made }) {
               kind: 'key',
             },
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
-            { name: 'Why', of: ({ from }) => (from === null ? 'new' : 'changed') },
+            { name: 'Why', of: ({ why }) => why, kind: 'words' },
             { name: 'Difference', of: differenceWords, kind: 'words' },
           ]}
         />
@@ -231,10 +238,10 @@ function differenceWords({ from, to }: PlannedRow): string {
   const names = [...new Set([...Object.keys(from ?? {}), ...Object.keys(to)])]
   const words = (value: unknown) =>
     value === undefined ? 'nothing' : typeof value === 'string' ? value : JSON.stringify(value)
-  return names
+  const differences = names
     .filter((name) => JSON.stringify(from?.[name]) !== JSON.stringify(to[name]))
     .map((name) =>
       from === null ? `${name}: ${words(to[name])}` : `${name}: ${words(from[name])} → ${words(to[name])}`,
     )
-    .join('; ')
+  return differences.length === 0 ? 'as it was accepted' : differences.join('; ')
 }

@@ -43,7 +43,7 @@ export function Tonight({ may }: PageProps) {
           <Panel title="At a glance">
             <Glance tonight={tonight} />
           </Panel>
-          {running !== null && <Live run={running} typical={tonight.ends} />}
+          {running !== null && <Live run={running} job={tonight.run?.job ?? ''} typical={tonight.ends} />}
           <Panel
             title="The last 60 nights"
             aside={
@@ -114,6 +114,8 @@ function nothingWords(tonight: GetTonightData): string {
 function causeWords({ state, code, reason }: Cause): string {
   if (state !== 'parked') return [code, reason].filter(Boolean).join(': ')
   const [required = '', ...why] = (reason ?? '').split(' ')
+  if (code === 'requires_key')
+    return ['waits for the service to accept the API key', why.join(' ')].filter(Boolean).join(': ')
   const how = (code ?? '').replace('requires_', '').replaceAll('_', ' ')
   return `waits for its row of ${required}, which is ${how}${why.length > 0 ? `: ${why.join(' ')}` : ''}`
 }
@@ -213,8 +215,13 @@ function Strip({ nights }: { nights: ListNightsData['nights'] }) {
   )
 }
 
+/** The setting that says when a run of a job has to have ended. */
+function deadlineSetting(job: string): string {
+  return job.startsWith('search:') ? 'finishBy of its entry in pull.searches' : `jobs.${job}.finishBy`
+}
+
 /** How a run gets on. @param typical when it would end if it took as long as others did. */
-function Live({ run, typical }: { run: number; typical: string | null }) {
+function Live({ run, job, typical }: { run: number; job: string; typical: string | null }) {
   const known = useAnswer(`live ${run}`, () => get<GetRunLiveData>(`/v1/runs/${run}/live`, { limit: 50 }), 1_000)
   const live = known.data
   if (live === null) return null
@@ -239,7 +246,7 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
           ],
           ...(live.deadline === null
             ? []
-            : [['Has to end', momentWords(live.deadline), 'jobs.nightly-sync.finishBy'] as [string, string, string]]),
+            : [['Has to end', momentWords(live.deadline), deadlineSetting(job)] as [string, string, string]]),
         ]}
       />
       <progress max={Math.max(1, live.requests)} value={live.requests_settled} aria-label="Requests settled" />

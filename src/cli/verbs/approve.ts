@@ -4,6 +4,7 @@ import { runExists } from '../../db/runs/newest-runs.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { counted } from '../show/readable.ts'
 import { renderHeld } from '../show/row-words.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 
@@ -36,13 +37,21 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
           cli.stdout,
           options.dryRun
             ? `Nothing was approved. nightferry approve ${runId} lets this through.`
-            : `Approved. The next run sends it: nightferry run ${night}`,
+            : `Approved. ${approvalWords(shown)}`,
         )
       }
       return exitCodes.well
     },
     'write',
   )
+}
+
+/** What an approval did: what is new or changed goes out with the next run, what is gone is marked so already. */
+function approvalWords(plans: readonly GuardPlan[]): string {
+  const gone = plans.reduce((sum, plan) => sum + plan.gone, 0)
+  const sends = plans.some((plan) => plan.new + plan.changed > 0) || gone === 0
+  const marked = `${counted(gone, 'row')} ${gone === 1 ? 'is' : 'are'} marked as gone; nothing is sent for that.`
+  return [...(gone > 0 ? [marked] : []), ...(sends ? [`The next run sends it: nightferry run ${night}`] : [])].join(' ')
 }
 
 function refuseUnlessWaiting(runId: number, plans: readonly GuardPlan[]): void {

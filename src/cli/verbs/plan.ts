@@ -37,11 +37,12 @@ export async function plan(cli: Cli, options: PlanVerbOptions): Promise<ExitCode
       bodies: options.bodies === true ? 1 : (options.bodies ?? 0),
       rows: options.limit,
     })
-    const differences = rows.map(({ stream, partner_id, row_key, from, to }) => ({
+    const differences = rows.map(({ stream, partner_id, row_key, why, from, to }) => ({
       stream,
       partner_id,
       row_key,
       words: rowWords(stream, to),
+      why,
       new: from === null,
       differences: from === null ? [] : contentDifference(from, to),
     }))
@@ -68,6 +69,8 @@ type RowDifference = {
   partner_id: string
   row_key: string
   words: string
+  /** Why it would be sent. */
+  why: string
   /** Nothing of it is accepted, as far as is known. */
   new: boolean
   differences: Difference[]
@@ -149,12 +152,12 @@ function reasons(requests: readonly PlannedRequest[]): { stream: string; why: st
 
 function changes(differences: readonly RowDifference[], isCut: boolean, limit: number): string {
   if (differences.length === 0) return ''
-  const lines = differences.map(({ partner_id, stream, words, new: isNew, differences: values }) => {
+  const lines = differences.map(({ partner_id, stream, words, why, new: isNew, differences: values }) => {
     const row = `  ${partner_id}  ${stream}  `
-    if (isNew) return readable(`${row}new: `) + shortened(words, 100)
+    if (isNew) return readable(`${row}${why}: `) + shortened(words, 100)
     const what = stream === 'properties' || stream === 'calculator_settings' ? '' : `${shortened(words, 60)}  `
     const said = values.length === 0 ? 'as it was accepted' : values.map(differenceWords).join(', ')
-    return readable(row) + what + readable(said)
+    return readable(why === 'changed' ? row : `${row}${why}: `) + what + readable(said)
   })
   const more = isCut ? [`  … the first ${limit}; --limit shows more`] : []
   return ['What differs from what the service has accepted', ...lines, ...more].join('\n')

@@ -231,6 +231,7 @@ function fates({ rows, confirmed, inferred, rejected, unknown }: TracedSubmissio
 function remark(submission: TracedSubmission): string[] {
   const { error_code, error_message, repeats, attempts, parent_id, released_by, unmatched, unmatched_here } = submission
   const parts = []
+  if (submission.destination !== null) parts.push(`went to ${submission.destination}, which is not in use`)
   if (released_by.length > 0) parts.push(`released by submission ${released_by.join(' and ')}`)
   if (parent_id !== null) parts.push(`a part of submission ${parent_id}, which was split`)
   if (error_code !== null) parts.push(`${error_code}: ${error_message ?? ''}`)

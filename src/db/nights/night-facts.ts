@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
 import { isAmongPending, type Requires, type RowState, rowState } from '../ledger/row-state.ts'
-import { isWhole } from '../runs/newest-runs.ts'
+import { isForDestination, isWhole } from '../runs/newest-runs.ts'
 import type { Run } from '../tables/run-tables.ts'
 
 /** A run with the sums of its report; null where it has none. */
@@ -24,12 +24,13 @@ type Night = Pick<
  * The newest runs of some jobs that were not skipped, newest first, with what came of them.
  * @param which.before only runs with a smaller number.
  * @param which.whole only runs that were to do all of their job.
+ * @param which.here only runs for the destination in use.
  */
 export async function listNights(
   db: Database,
   jobs: readonly string[],
   limit: number,
-  { before = null, whole = false }: { before?: number | null; whole?: boolean } = {},
+  { before = null, whole = false, here = false }: { before?: number | null; whole?: boolean; here?: boolean } = {},
 ): Promise<Night[]> {
   const { rows } = await sql<Night>`
     select run_id, job, trigger, state, step, verdict, failure, started_at, finished_at,
@@ -38,7 +39,7 @@ export async function listNights(
     from (
       select * from run
       where job = any(${jobs}::text[]) and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
-        and (not ${whole} or ${isWhole})
+        and (not ${whole} or ${isWhole}) and (not ${here} or ${isForDestination})
       order by run_id desc limit ${limit}
     ) newest
     left join lateral (
@@ -53,12 +54,12 @@ export async function listNights(
   return rows
 }
 
-/** How long the newest runs that ended well or partly took, newest first. Milliseconds. */
+/** How long the newest runs for the destination in use that ended well or partly took, newest first. Milliseconds. */
 export async function durationsOf(db: Database, job: string, limit: number): Promise<number[]> {
   const { rows } = await sql<{ duration_ms: number }>`
     select (extract(epoch from finished_at - started_at) * 1000)::float8 as duration_ms
     from run where job = ${job} and verdict in ('succeeded', 'partial') and finished_at is not null and not held
-      and ${isWhole}
+      and ${isWhole} and ${isForDestination}
     order by run_id desc limit ${limit}`.execute(db)
   return rows.map(({ duration_ms }) => duration_ms)
 }
@@ -160,12 +161,15 @@ type ListedTask = {
   overdue_since: Date | null
 }
 
-/** The newest requests with their tasks, newest first; of one run, or of all. */
+/** The newest requests with their tasks, newest first; of one run, or of all for the destination in use. */
 export async function newestTasks(db: Database, limit: number, runId: number | null = null): Promise<ListedTask[]> {
-  const ofRun = runId === null ? sql`true` : sql`run_id = ${runId}`
+  const isListed =
+    runId === null
+      ? sql`exists (select from run where run.run_id = submission.run_id and ${isForDestination})`
+      : sql`run_id = ${runId}`
   const { rows } = await sql<ListedTask>`
     select submission_id, run_id, kind, state, correlation_id, task_status, row_count as rows, attempts, error_code,
            error_message, attempted_at, settled_at, overdue_since
-    from submission where ${ofRun} order by submission_id desc limit ${limit}`.execute(db)
+    from submission where ${isListed} order by submission_id desc limit ${limit}`.execute(db)
   return rows
 }

@@ -13,6 +13,9 @@ export function isPart({ asked }: Pick<Run, 'asked'>): boolean {
   return asked.only !== undefined || asked.streams !== undefined
 }
 
+/** Whether a run worked for the destination in use: what others did says nothing of what that one has taken. */
+export const isForDestination = sql<boolean>`run.destination_id = (select destination_in_use())`
+
 /**
  * The newest runs, newest first.
  * @param which.before only runs with a smaller number.

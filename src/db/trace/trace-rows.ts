@@ -102,6 +102,8 @@ export type TracedSubmission = {
   state: SubmissionState
   correlation_id: string | null
   task_status: string | null
+  /** The name of the destination that it went to; null: the one in use. */
+  destination: string | null
   /** Of this hotel; the request may have carried others. */
   rows: number
   confirmed: number
@@ -137,7 +139,8 @@ export async function traceSubmissions(
   limit: number | null = null,
 ): Promise<Listed<TracedSubmission>> {
   const { rows } = await sql<TracedSubmission & { carrier: number; found: number }>`
-    select count(*) over () as found, submission_id, run_id, kind, state, correlation_id, task_status, carried.*,
+    select count(*) over () as found, submission_id, run_id, kind, submission.state, correlation_id, task_status,
+           case when destination.schema_name is not null then destination.name end as destination, carried.*,
       attempts, repeats,
            error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at,
            -- Of those that released rows of the request, the ones that carried a row of this hotel.
@@ -166,6 +169,8 @@ export async function traceSubmissions(
       group by carrier
     ) carried
     join submission on submission_id = carrier
+    join run using (run_id)
+    join destination using (destination_id)
     order by submission_id desc
     limit ${limit}`.execute(db)
   return listed(rows.toReversed().map(({ carrier: _, ...row }) => row))

@@ -89,11 +89,12 @@ export class ConsoleDoor {
   signIn({ token, once, by }: { token?: string; once?: string; by?: string }, secure: boolean): Session {
     const now = this.#nowMs()
     this.#failures = this.#failures.filter((at) => at > now - failuresCountMs)
+    // Nobody finds the code of a link by trying, so failures of others do not keep its bearer out.
+    const link = once === undefined ? undefined : this.#takeLink(once, now)
+    if (link !== undefined) return newSession(link.may, link.by, secure, now)
     if (this.#failures.length >= maxFailures) {
       throw new Problem(429, 'too_many_sign_ins', 'Too many sign-ins failed; try again in a minute.')
     }
-    const link = once === undefined ? undefined : this.#takeLink(once, now)
-    if (link !== undefined) return newSession(link.may, link.by, secure, now)
     const bearer = token === undefined ? null : bearerOf(`Bearer ${token}`, this.#tokens)
     if (bearer === 'act' || bearer === 'read') return newSession(bearer, by ?? 'somebody', secure, now)
     this.#failures.push(now)

@@ -4,7 +4,7 @@ import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
-import { isWhole } from '../../db/runs/newest-runs.ts'
+import { isForDestination, isWhole } from '../../db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
@@ -54,7 +54,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     running: gauge('runs_running', 'Runs under way.', ['job']),
     started: gauge(
       'run_last_start_timestamp_seconds',
-      'When the newest run with this verdict began. Parts of a job, and what the guard stopped, do not count.',
+      'When the newest run with this verdict began. Parts of a job, what the guard stopped, and runs for another destination do not count.',
       ['job', 'verdict'],
     ),
     ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', ['job', 'verdict']),
@@ -187,8 +187,9 @@ type Measured = Counts & {
 
 /** What the database says of runs, rows and requests. Each query counts by an index, or over what is unfinished. */
 async function measure(db: Database, config: Config): Promise<Measured> {
-  // A part of a job, what the guard stopped and what a clock that was ahead began say nothing of how the job stands.
-  const tells = sql`${isWhole} and (not held or verdict = 'failed')
+  // A part of a job, what the guard stopped, what went to another destination and what a clock that was ahead began
+  // say nothing of how the job stands.
+  const tells = sql`${isWhole} and ${isForDestination} and (not held or verdict = 'failed')
     and started_at < clock_timestamp() + ${clocksDifferMs} * interval '1 millisecond'`
   const runs = await sql<RunCount>`
     select job, verdict, sum(runs)::bigint as runs, max(started_at) as started_at, max(finished_at) as finished_at

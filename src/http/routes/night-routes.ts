@@ -10,6 +10,7 @@ import { newestRuns } from '../../db/runs/newest-runs.ts'
 import { pageProgress, runProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
+import { shownZone } from '../../jobs/known-jobs.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
 import { judgeFreshness, medianOf, newestCarried, nightSentence, runToTell } from '../../pipeline/report/standing.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
@@ -55,7 +56,7 @@ const cause = z.object({
 
 const tonight = z.object({
   now: moment,
-  time_zone: z.string().describe('The time zone of the schedule, in which the sentence says the time.'),
+  time_zone: z.string().describe('The time zone in which the sentence and the console say the time.'),
   tone: z.enum(['none', 'running', 'well', 'needs', 'failed']),
   sentence: z.string().describe('How the night stands, in one sentence.'),
   fresh: z.boolean(),
@@ -106,13 +107,15 @@ async function needsWithCauses(db: Database, requires: Requires) {
 }
 
 /**
- * The run that tells how the night stands: of the newest of each job that carries the data, or of the night in its
- * place.
+ * The run that tells how the night stands: of the newest for the destination in use of each job that carries the data,
+ * or of the night in its place. `elsewhere`: there is none, but another destination had some.
  */
 async function lastRun(db: Database, carrying: readonly string[]) {
   const newest = []
-  for (const job of carrying) newest.push(...(await listNights(db, [job, night], 1, { whole: true })))
-  return runToTell(newest) ?? null
+  for (const job of carrying) newest.push(...(await listNights(db, [job, night], 1, { whole: true, here: true })))
+  const run = runToTell(newest) ?? null
+  const elsewhere = run === null && (await listNights(db, [...carrying, night], 1, { whole: true })).length > 0
+  return { run, elsewhere }
 }
 
 /** The job that its schedule starts first; the paused ones start nothing. */
@@ -136,7 +139,7 @@ export const nightRoutes: readonly Route[] = [
       const { config } = deps
       const requires = requirementsOf(config)
       const carrying = carryingJobs(config)
-      const run = await lastRun(db, carrying)
+      const { run, elsewhere } = await lastRun(db, carrying)
       const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
@@ -146,7 +149,7 @@ export const nightRoutes: readonly Route[] = [
       const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
       const job = nextOf(jobs.filter((one) => carrying.includes(one.job)))
-      const timeZone = job?.time_zone ?? 'UTC'
+      const timeZone = shownZone(config)
       const [stored] = run === null ? [] : await newestRuns(db, 1, { before: run.run_id + 1 })
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
@@ -157,7 +160,7 @@ export const nightRoutes: readonly Route[] = [
       return {
         now,
         time_zone: timeZone,
-        ...nightSentence({ run, needs, held, remarks: remarks.length, jobs: carrying }, now, timeZone),
+        ...nightSentence({ run, elsewhere, needs, held, remarks: remarks.length, jobs: carrying }, now, timeZone),
         fresh: freshness.fresh,
         fresh_since: freshness.since,
         fresh_words: freshness.why,

@@ -4,7 +4,6 @@ import type { Database } from '../../db/database.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { type Requires, type RowState, rowState } from '../../db/ledger/row-state.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
-import { schemaName } from '../../db/migrate-to-latest.ts'
 import { adoptUnfinished, insertRun, runInTheWay } from '../../db/runs/run-life.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import { HttpError, TransportError } from '../../exchange/errors.ts'
@@ -20,8 +19,10 @@ import { searchKinds } from '../streams/kind-names.ts'
 import {
   type PlannedBody,
   type PlannedRequest,
+  type PlannedRow,
   plannedBodies,
   plannedRequests,
+  plannedRows,
   rememberRejected,
   supposeAccepted,
 } from './planned-requests.ts'
@@ -198,36 +199,6 @@ async function stored({ db }: Deps, why: string | null): Promise<PlannedReferenc
     .executeTakeFirst()
   if (oldest === undefined) return { source: 'none', fetched_at: null, why_not_fetched: why }
   return { source: 'cached', fetched_at: oldest.fetched_at, why_not_fetched: why }
-}
-
-type PlannedRow = {
-  stream: string
-  partner_id: string
-  row_key: string
-  /** What the service has accepted; null for a row that is new, or where it is not known any more. */
-  from: Record<string, unknown> | null
-  to: Record<string, unknown>
-}
-
-/** Rows that are planned in a shadow, with what was accepted of them so far, as the real tables know it. */
-async function plannedRows(db: Database, runId: number, limit: number): Promise<PlannedRow[]> {
-  const { rows } = await sql<PlannedRow>`
-    select row.stream, row.partner_id, row.row_key, row.content as to,
-           case when not known.pending then known.content else past.content_before end as from
-    from submission
-    join submission_row using (submission_id)
-    join ledger row using (row_id)
-    left join ${sql.id(schemaName, 'ledger')} known on known.row_id = row.row_id
-    left join lateral (
-      select content_before from ${sql.id(schemaName, 'row_change')} change
-      where change.row_id = known.row_id and change.hash_before = known.accepted_hash
-      order by changed_at desc
-      limit 1
-    ) past on true
-    where submission.run_id = ${runId} and submission.state = 'planned'
-    order by row.accepted_hash is null, row.stream <> 'properties', row.stream, row.partner_id, row.row_id
-    limit ${limit}`.execute(db)
-  return rows
 }
 
 type StateCount = { stream: string; state: RowState; rows: number }

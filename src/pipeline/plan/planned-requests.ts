@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../db/database.ts'
+import { schemaName } from '../../db/migrate-to-latest.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
 import type { Deps } from '../deps.ts'
@@ -44,26 +45,30 @@ export async function rememberRejected(db: Database): Promise<void> {
       and accepted_hash is distinct from wanted_hash)`.execute(db)
 }
 
+/** Why a row is sent, of the tables submission and row, and of what was rejected before as `rejected`. */
+const whySent = sql<WhySent>`
+  case when submission.payload_bytes is not null then 'sent again, for the answer was lost'
+       when rejected.retried then 'retried'
+       when rejected.row_id is not null and row.refused_hash = row.desired_hash
+         then 'rejected with a row that has changed'
+       when rejected.row_id is not null then 'sent again by policy'
+       when row.refused_hash is not null then 'changed since it was rejected'
+       when row.outcome = 'unknown' then 'its fate was unknown'
+       when row.outcome = 'rejected' then 'its request was refused as a whole'
+       when row.accepted_hash is not null then 'changed'
+       -- What was accepted of a row is forgotten by these, with the outcome.
+       when row.outcome_code = 'row_reverted' then 'changed back to what may have been overwritten'
+       when row.outcome_code = 'row_returned' then 'there again after it was gone'
+       when row.outcome_code = 'mapping_moved' then 'its hotel is another company now'
+       when row.outcome_code in ('sent_again', 'tried_again') then 'retried'
+       else 'new' end`
+
 /** The requests that are planned in a shadow, with what they carry and why. */
 export async function plannedRequests(db: Database, runId: number): Promise<PlannedRequest[]> {
   const { rows } = await sql<PlannedRequest>`
     with carried as (
       select submission_id, row.stream, count(*) as rows,
-             case when submission.payload_bytes is not null then 'sent again, for the answer was lost'
-                  when rejected.retried then 'retried'
-                  when rejected.row_id is not null and row.refused_hash = row.desired_hash
-                    then 'rejected with a row that has changed'
-                  when rejected.row_id is not null then 'sent again by policy'
-                  when row.refused_hash is not null then 'changed since it was rejected'
-                  when row.outcome = 'unknown' then 'its fate was unknown'
-                  when row.outcome = 'rejected' then 'its request was refused as a whole'
-                  when row.accepted_hash is not null then 'changed'
-                  -- What was accepted of a row is forgotten by these, with the outcome.
-                  when row.outcome_code = 'row_reverted' then 'changed back to what may have been overwritten'
-                  when row.outcome_code = 'row_returned' then 'there again after it was gone'
-                  when row.outcome_code = 'mapping_moved' then 'its hotel is another company now'
-                  when row.outcome_code in ('sent_again', 'tried_again') then 'retried'
-                  else 'new' end as why
+             ${whySent} as why
       from submission
       join submission_row using (submission_id)
       join ledger row using (row_id)
@@ -79,6 +84,38 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
       from carried group by submission_id
     ) told using (submission_id)
     order by submission_id`.execute(db)
+  return rows
+}
+
+export type PlannedRow = {
+  stream: string
+  partner_id: string
+  row_key: string
+  why: WhySent
+  /** What the service has accepted; null for a row that is new, or where it is not known any more: `why` tells. */
+  from: Record<string, unknown> | null
+  to: Record<string, unknown>
+}
+
+/** Rows that are planned in a shadow, with what was accepted of them so far, as the real tables know it. */
+export async function plannedRows(db: Database, runId: number, limit: number): Promise<PlannedRow[]> {
+  const { rows } = await sql<PlannedRow>`
+    select row.stream, row.partner_id, row.row_key, row.content as to, ${whySent} as why,
+           case when not known.pending then known.content else past.content_before end as from
+    from submission
+    join submission_row using (submission_id)
+    join ledger row using (row_id)
+    left join planned_rejected rejected using (row_id)
+    left join ${sql.id(schemaName, 'ledger')} known on known.row_id = row.row_id
+    left join lateral (
+      select content_before from ${sql.id(schemaName, 'row_change')} change
+      where change.row_id = known.row_id and change.hash_before = known.accepted_hash
+      order by changed_at desc
+      limit 1
+    ) past on true
+    where submission.run_id = ${runId} and submission.state = 'planned'
+    order by row.accepted_hash is null, row.stream <> 'properties', row.stream, row.partner_id, row.row_id
+    limit ${limit}`.execute(db)
   return rows
 }
 

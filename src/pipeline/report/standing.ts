@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Database, Hurry } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { statusCounts } from '../../db/ledger/row-state.ts'
-import { isWhole, newestOnLedger } from '../../db/runs/newest-runs.ts'
+import { isForDestination, isWhole, newestOnLedger } from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
@@ -71,6 +71,8 @@ type NightStanding = {
     started_at: Date
     finished_at: Date | null
   } | null
+  /** Without a run: another destination had some. */
+  elsewhere?: boolean
   needs: readonly { state: string; rows: number; hotels: number }[]
   /** What the guard stopped a run over, and nobody has approved, stream by stream. */
   held: readonly { run_id: number }[]
@@ -94,7 +96,15 @@ const needWords: readonly [string, (rows: number, hotels: number) => string][] =
  * How the night stands, in one sentence that a person can read aloud. Pure.
  * @param timeZone in which the time of day is said, which it names itself.
  */
-export function nightSentence({ run, needs, held, remarks, jobs }: NightStanding, now: Date, timeZone: string) {
+export function nightSentence(
+  { run, elsewhere = false, needs, held, remarks, jobs }: NightStanding,
+  now: Date,
+  timeZone: string,
+) {
+  if (run === null && elsewhere) {
+    const which = jobs.includes(night) ? 'night' : `run of ${jobs.join(', ')}`
+    return { tone: 'none' as Tone, sentence: `No ${which} has run yet for the destination in use.` }
+  }
   if (run === null) {
     const others = `${night} has no schedule, and never ran; scheduled: ${jobs.join(', ')}.`
     return { tone: 'none' as Tone, sentence: jobs.includes(night) ? 'No night has run yet.' : others }
@@ -171,13 +181,14 @@ type Freshness = { fresh: boolean; since: Date | null; why: string }
 /**
  * When the newest run of each job, or of the night in its place, that ended well or partly began: what changed at the
  * partner before that was read. One that was to do a part of its job, or that the guard stopped, carried nothing
- * through.
+ * through; one for another destination carried nothing to the one in use.
  */
 export async function newestCarried(db: Database, jobs: readonly string[]): Promise<Carried[]> {
   const { rows } = await sql<Carried>`
     select name as job,
            (select started_at from run
             where job in (name, ${night}) and verdict in ('succeeded', 'partial') and not held and ${isWhole}
+              and ${isForDestination}
             order by run_id desc limit 1) as started_at,
            exists (select from run where job in (name, ${night}) and state = 'running') as running
     from unnest(${jobs}::text[]) as judged (name)`.execute(db)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
 import { releaseRetries } from '../../../src/db/ledger/rows-again.ts'
-import { plannedRequests, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
+import { plannedRequests, plannedRows, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
 import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 
 let ledger: Ledger
@@ -83,11 +83,16 @@ it.each([
     update acceptance set outcome_code = ${code}, outcome_at = now() where partner_id = 'H-1'`.execute(ledger.db)
   const runId = await ledger.startRun()
   await ledger.plan(runId, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })
-  const streams = await ledger.inTransaction(async (trx) => {
+  const { streams, rows } = await ledger.inTransaction(async (trx) => {
     await rememberRejected(trx)
     const [request] = await plannedRequests(trx, runId)
+    const listed = await plannedRows(trx, runId, 10)
     await sql`drop table planned_rejected`.execute(trx)
-    return request?.streams
+    return { streams: request?.streams, rows: listed }
   })
+  expect(rows.map((row) => [row.partner_id, row.why])).toEqual([
+    ['H-1', why],
+    ['H-2', 'new'],
+  ])
   expect(streams).toEqual([why, 'new'].toSorted().map((each) => ({ stream: 'properties', why: each, rows: 1 })))
 })
