@@ -161,16 +161,25 @@ function restorableValues(filter: RestoreFilter) {
     order by company_key, calculator_key, direction, variable_key, removal_id desc`
 }
 
+/**
+ * The last of each list that was removed at one moment, whole: only where all of its places are free, because half of it
+ * beside what came later would be a list that the service never had.
+ */
 function restorableProperties(filter: RestoreFilter) {
   return sql`
-    select distinct on (company_key, property_key, ordinal) r.*
-    from removed_property r
-    where ${meant(filter)}
-      and not exists (
+    select * from (
+      select r.*, bool_or(${meant(filter)}) over list as meant, bool_or(exists (
         select from company_property p
         where p.company_key = r.company_key and p.property_key = r.property_key and p.ordinal = r.ordinal
-      )
-    order by company_key, property_key, ordinal, removal_id desc`
+      )) over list as taken
+      from removed_property r join (
+        select distinct on (company_key, property_key) company_key, property_key, removed_at
+        from removed_property
+        order by company_key, property_key, removal_id desc
+      ) last using (company_key, property_key, removed_at)
+      window list as (partition by company_key, property_key)
+    ) whole
+    where meant and not taken`
 }
 
 function meant({ partnerId, runId, since }: RestoreFilter) {
