@@ -110,13 +110,14 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
 
 /**
  * Keeps what the lists lose that become shorter. So do those of which something is kept from before and a value changes
- * in its place: what is kept would else be taken for the end of a list that it never was in.
+ * in its place: what is kept would else be taken for the end of a list that it never was in. What stands under another
+ * spelling of its property is not lost.
  */
 async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await keepLostOfLists(
     trx,
     sql`
-      select company_key, property_key from absent_property where reason is null
+      select company_key, property_key from absent_property where reason is null and not respelled
       union
       select m.company_key, m.property_key
       from merge_property m join company_property t using (company_key, property_key, ordinal)

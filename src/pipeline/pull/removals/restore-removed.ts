@@ -3,6 +3,7 @@ import type { Database } from '../../../db/database.ts'
 import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import type { RemovalsView } from '../../../db/tables/calculator-tables.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { otherSpellings } from '../merge/name-spelling.ts'
 import { markAgain } from '../merge/unrenewed-parts.ts'
 import { ofPartner, ofRun, type PartFilter, shownAgain } from './take-removals.ts'
 
@@ -144,7 +145,10 @@ async function putBackProperties(trx: Transaction<Schema>): Promise<number> {
   return Number(numAffectedRows)
 }
 
-/** The last of each that was removed. What belongs to another company by now is not brought back. */
+/**
+ * The last of each that was removed, in whatever spelling of its variable. What belongs to another company by now is not
+ * brought back.
+ */
 function restorableValues(filter: RestoreFilter) {
   return sql`
     select distinct on (company_key, calculator_key, direction, variable_key) r.*
@@ -156,7 +160,13 @@ function restorableValues(filter: RestoreFilter) {
       and not exists (
         select from calculator_value v
         where v.company_key = r.company_key and v.calculator_key = r.calculator_key
-          and v.direction = r.direction and v.variable_key = r.variable_key
+          and v.direction = r.direction
+          and (v.variable_key = r.variable_key or v.variable_key in (${otherSpellings('variable', sql`r.variable_key`)}))
+      )
+      and not exists (
+        select from removed_value o
+        where o.company_key = r.company_key and o.calculator_key = r.calculator_key and o.direction = r.direction
+          and o.variable_key in (${otherSpellings('variable', sql`r.variable_key`)}) and o.removed_at > r.removed_at
       )
     order by company_key, calculator_key, direction, variable_key, removal_id desc`
 }
@@ -170,7 +180,14 @@ function restorableProperties(filter: RestoreFilter) {
     select * from (
       select r.*, bool_or(${meant(filter)}) over list as meant, bool_or(exists (
         select from company_property p
-        where p.company_key = r.company_key and p.property_key = r.property_key and p.ordinal = r.ordinal
+        where p.company_key = r.company_key and (
+          p.property_key = r.property_key and p.ordinal = r.ordinal
+          or p.property_key in (${otherSpellings('property', sql`r.property_key`)})
+        )
+        union all
+        select from removed_property o
+        where o.company_key = r.company_key and o.removed_at > r.removed_at
+          and o.property_key in (${otherSpellings('property', sql`r.property_key`)})
       )) over list as taken
       from removed_property r join (
         select distinct on (company_key, property_key) company_key, property_key, removed_at
