@@ -146,34 +146,37 @@ async function putBackProperties(trx: Transaction<Schema>): Promise<number> {
 }
 
 /**
- * The last of each that was removed, in whatever spelling of its variable. What belongs to another company by now is not
- * brought back.
+ * The last of each that was removed, in whatever spelling of its variable, if the filter means it: an earlier one is
+ * not what stood last. What belongs to another company by now is not brought back.
  */
 function restorableValues(filter: RestoreFilter) {
   return sql`
-    select distinct on (company_key, calculator_key, direction, variable_key) r.*
-    from removed_value r
+    select * from (
+      select distinct on (company_key, calculator_key, direction, variable_key) *
+      from removed_value
+      order by company_key, calculator_key, direction, variable_key, removal_id desc
+    ) r
     where ${meant(filter)}
       and exists (
         select from calculator k where k.company_key = r.company_key and k.calculator_key = r.calculator_key
       )
       and not exists (
         select from calculator_value v
-        where v.company_key = r.company_key and v.calculator_key = r.calculator_key
-          and v.direction = r.direction
-          and (v.variable_key = r.variable_key or v.variable_key in (${otherSpellings('variable', sql`r.variable_key`)}))
+        where v.company_key = r.company_key and v.calculator_key = r.calculator_key and v.direction = r.direction
+          and (
+            v.variable_key = r.variable_key or v.variable_key in (${otherSpellings('variable', sql`r.variable_key`)})
+          )
       )
       and not exists (
         select from removed_value o
         where o.company_key = r.company_key and o.calculator_key = r.calculator_key and o.direction = r.direction
           and o.variable_key in (${otherSpellings('variable', sql`r.variable_key`)}) and o.removed_at > r.removed_at
-      )
-    order by company_key, calculator_key, direction, variable_key, removal_id desc`
+      )`
 }
 
 /**
- * The last of each list that was removed at one moment, whole: only where all of its places are free, because half of it
- * beside what came later would be a list that the service never had.
+ * The last of each list that was removed at one moment, whole: only where all of its places are free, because half of
+ * it beside what came later would be a list that the service never had.
  */
 function restorableProperties(filter: RestoreFilter) {
   return sql`

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { bringBack } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
-import { company, samplePage } from './sample-page.ts'
+import { calculator, company, samplePage } from './sample-page.ts'
 import { bothWays, openNights } from './search-nights.ts'
 
 const { database, db, night, known, clear } = await openNights()
@@ -24,7 +24,7 @@ describe.each(bothWays)('a list of a property, loaded %s,', (_way, how) => {
   /** A night after each of these lists; of null the company is absent. */
   const lists = async (...all: (string | null)[]) => {
     for (const list of all) {
-      const shown = list === null ? [] : [company('A', { fields: { brand: [...list] } })]
+      const shown = list === null ? [] : [company('A', { fields: { brand: list.split('') } })]
       const page = { ...samplePage(shown), customProperties: [{ id: 'brand', name: 'Brand' }] }
       await night([page], { ...how, minSeenShare: 0 }, { minSeenShare: 0 })
     }
@@ -64,5 +64,45 @@ describe.each(bothWays)('a list of a property, loaded %s,', (_way, how) => {
     await lists('abc', 'ab', null)
     expect(await bringBackBy()).toBe(2)
     expect(await brands()).toBe('ab')
+  })
+})
+
+describe('what was removed in two runs', () => {
+  /** The newest search becomes that of a run of its own. */
+  const ofItsOwnRun = async () => {
+    const { rows } = await sql<{ run_id: number }>`
+      with made as (
+        insert into run (job, trigger, scheduled_for, state, step)
+        select 'test', 'cli', '2026-01-01'::timestamptz + count(*) * interval '1 day', 'finished', 'done' from run
+        returning run_id
+      )
+      update submission s set run_id = made.run_id from made
+      where submission_id = (select max(submission_id) from submission) returning s.run_id`.execute(db)
+    return rows[0]?.run_id ?? 0
+  }
+  const shown = (value: string | null) =>
+    samplePage([
+      company('A', {
+        fields: value === null ? {} : { brand: [value] },
+        calculators: [calculator('k', { inputs: value === null ? {} : { power: value }, outputs: {} })],
+      }),
+    ])
+  const stands = async () => {
+    const { values, properties } = await known()
+    return [...values, ...properties].map((one) => (one as { value: string }).value)
+  }
+
+  it('comes back of the later one alone, as it was last', async () => {
+    const runs: number[] = []
+    for (const value of ['10', null, '20', null]) {
+      const page = { ...shown(value), customProperties: [{ id: 'brand', name: 'Brand' }] }
+      await night([page], { minSeenShare: 0 }, { minSeenShare: 0 })
+      runs.push(await ofItsOwnRun())
+    }
+    const restored = (runId = 0) => bringBack(deps, { runId }, { user: 'ada', host: 'ferry' })
+    expect(await restored(runs[1])).toMatchObject({ values: 0, properties: 0 })
+    expect(await stands()).toEqual([])
+    expect(await restored(runs[3])).toMatchObject({ values: 1, properties: 1 })
+    expect(await stands()).toEqual(['20', '20'])
   })
 })
