@@ -200,10 +200,14 @@ export function createInflater(coding: string | undefined): Transform | null {
   }
 }
 
-/** Waits for two bytes, then passes everything through the decoder that they call for, or on as it is. */
+/**
+ * Waits for two bytes, then passes everything through the decoder that they call for, or on as it is. A decoder can end
+ * before the body does: what comes behind its end, such as the padding of block storage, is passed over.
+ */
 function sniffed(choose: (head: Buffer) => Transform | null): Transform {
   let head: Buffer | null = Buffer.alloc(0)
   let decoder: Transform | null = null
+  let ended = false
 
   function begin(this: Transform): void {
     const first = head ?? Buffer.alloc(0)
@@ -215,6 +219,9 @@ function sniffed(choose: (head: Buffer) => Transform | null): Transform {
     }
     decoder.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) decoder?.pause()
+    })
+    decoder.once('end', () => {
+      ended = true
     })
     decoder.on('error', (error) => this.destroy(error))
     decoder.write(first)
@@ -233,11 +240,12 @@ function sniffed(choose: (head: Buffer) => Transform | null): Transform {
         return done()
       }
       if (decoder === null) return done(null, chunk)
+      if (ended) return done()
       decoder.write(chunk, (error) => done(error))
     },
     flush(this: Transform, done: TransformCallback) {
       if (head !== null) begin.call(this)
-      if (decoder === null) return done()
+      if (decoder === null || ended) return done()
       decoder.once('end', () => done())
       decoder.end()
     },

@@ -178,8 +178,13 @@ export class DownloadFailed extends Error {
   readonly code = 'download_failed'
   /** Null when there was no answer. */
   readonly status: number | null
-  /** True for 403, 404 and 410: read the task again for a fresh URL. */
+  /** True for 403, 404 and 410: the file is not there. */
   readonly expired: boolean
+  /**
+   * Whether a fresh URL from the task may help: after any 4xx that does not pass by itself, because storages answer
+   * an expired signature with 400 or 401 too.
+   */
+  readonly renewable: boolean
   /** How long the server asks to wait, in milliseconds, capped; null when it does not say. */
   readonly retryAfterMs: number | null
 
@@ -189,6 +194,7 @@ export class DownloadFailed extends Error {
     this.name = 'DownloadFailed'
     this.status = status
     this.expired = status === 403 || status === 404 || status === 410
+    this.renewable = status !== null && status >= 400 && status < 500 && status !== 429 && !passing.has(status)
     this.retryAfterMs = failure.retryAfterMs ?? null
   }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -49,6 +50,29 @@ describe('a download', () => {
       response.write(packed.subarray(0, 1), () => void immediate().then(() => response.end(packed.subarray(1))))
     })
     expect((await download(server.url)).equals(page)).toBe(true)
+  })
+
+  const long = randomBytes(400_000)
+  it.each([
+    ['gzip without its header, with one byte', 'identity', gzipSync(long), 1],
+    ['gzip without its header, with a whole block', 'identity', gzipSync(long), 1_000_000],
+    ['deflate, with one byte', 'deflate', deflateSync(long), 1],
+    ['bare deflate, with one byte', 'deflate', deflateRawSync(long), 1],
+    ['bare deflate, with a whole block', 'deflate', deflateRawSync(long), 1_000_000],
+  ])(
+    'ends where a long compressed body is padded: %s',
+    { timeout: 20_000 },
+    async (_title, coding, packed, padding) => {
+      const padded = Buffer.concat([packed, Buffer.alloc(padding)])
+      await using server = await serving(padded, { 'content-encoding': coding })
+      const limits = { maxBytes: padded.length, maxInflatedBytes: long.length }
+      expect((await download(server.url, limits)).equals(long)).toBe(true)
+    },
+  )
+
+  it('reads every member of a long gzip without its header', async () => {
+    await using server = await serving(Buffer.concat([gzipSync(long), gzipSync(page), Buffer.alloc(1)]))
+    expect((await download(server.url)).equals(Buffer.concat([long, page]))).toBe(true)
   })
 
   it('passes on a body of one byte', async () => {

@@ -121,7 +121,7 @@ async function pageFailed(
   lasting: boolean,
 ): Promise<void> {
   const failures = page.failures + 1
-  const { url, guessed } = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page
+  const { url, guessed } = error instanceof DownloadFailed && error.renewable ? await freshUrl(deps, page) : page
   const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
   const over = failures >= attempts || lasting
   deps.logger.warn(

@@ -2,9 +2,9 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { ReferenceKind } from '../../db/tables/service-tables.ts'
-import { AnswerFormatError } from '../../exchange/errors.ts'
-import type { CustomProperty, FrameworkIndex, Group } from '../../exchange/reference-data.ts'
+import type { CustomProperty, Group } from '../../exchange/reference-data.ts'
 import { type Deps, StopRun } from '../deps.ts'
+import { readableFrameworks } from './readable-frameworks.ts'
 import {
   documentKey,
   type FetchedDocuments,
@@ -25,7 +25,8 @@ import {
 /**
  * Fetches the reference data and keeps it, unit types first: the cheapest check of the key (Authentication 5).
  * What the configuration names must be among it, or every request of the night would be refused. All of it is kept, or
- * nothing: a fetch that fails half-way changes nothing, and one that is not to be believed is not taken.
+ * nothing, but for frameworks that are withdrawn meanwhile: a fetch that fails half-way changes nothing, and one that
+ * is not to be believed is not taken.
  *
  * @param run for which it is fetched; null where a plan wants to know.
  * @throws {StopRun} when the identifier or the group is not one that the key's profile can use.
@@ -37,30 +38,19 @@ export async function fetchReferenceData(deps: Deps, run: Pick<Run, 'run_id'> | 
   const custom_property = await exchange.getCustomProperties()
   checkIdentifier(deps, custom_property)
   checkGroup(deps, group)
-  const framework = await fetchFrameworks(deps)
+  const runId = run?.run_id ?? null
+  const framework = await readableFrameworks(exchange, (id, { message }) =>
+    logger.warn({ run_id: runId, framework: id, reason: message }, 'framework_left_out'),
+  )
 
   const fetched: FetchedDocuments = { unit_type, group, custom_property, framework }
   const documents = storableDocuments(fetched)
-  const runId = run?.run_id ?? null
   const kept = await deps.db.transaction().execute(async (trx) => {
     await lockReferenceData(trx)
     return await keepReferenceData(deps, trx, documents, runId)
   })
   if ('notTaken' in kept) logger.warn({ run_id: runId, reason: kept.notTaken }, 'reference_data_withheld')
   else logger.info({ run_id: runId, ...kept }, 'reference_data_fetched')
-}
-
-async function fetchFrameworks({ exchange }: Deps): Promise<FrameworkIndex[]> {
-  const frameworks: FrameworkIndex[] = []
-  for (const { id } of await exchange.getFrameworks()) {
-    const framework = await exchange.getFramework(id)
-    // A cache that mixes answers up must not judge rows by the wrong framework.
-    if (framework.id.toLowerCase() !== id.toLowerCase()) {
-      throw new AnswerFormatError(`asked for framework ${id}, answered with ${framework.id}`)
-    }
-    frameworks.push(framework)
-  }
-  return frameworks
 }
 
 function checkIdentifier({ required }: Deps, properties: CustomProperty[]): void {

@@ -1,4 +1,5 @@
 import { PageFormatError } from '../../pipeline/reading/page-limits.ts'
+import { readableFrameworks } from '../../pipeline/reference/readable-frameworks.ts'
 import { saveWorldFile } from '../../world/world-file.ts'
 import {
   answersPart,
@@ -56,8 +57,7 @@ async function readReference({ service, tell }: MirrorDeps): Promise<Reference> 
   const unitTypes = await service.getUnitTypes()
   const groups = await service.getGroups()
   const customProperties = await service.getCustomProperties()
-  const frameworks = []
-  for (const { id } of await service.getFrameworks()) frameworks.push(await service.getFramework(id))
+  const frameworks = await readableFrameworks(service, (_id, { message }) => tell(`left out: ${message}`))
   tell(`groups: ${groups.length}, custom properties: ${customProperties.length}, frameworks: ${frameworks.length}`)
   return { unitTypes, groups, customProperties, frameworks }
 }

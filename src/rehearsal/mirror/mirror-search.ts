@@ -115,7 +115,7 @@ async function fetchPage<K>(
         throw new MirrorFailed(message, { cause: error })
       }
       await deps.wait(error.retryAfterMs ?? firstWaitMs * 2 ** (attempt - 1))
-      if (error.expired) url = (await deps.service.getTask(task.correlationId)).pageUrls[page] ?? url
+      if (error.renewable) url = (await deps.service.getTask(task.correlationId)).pageUrls[page] ?? url
     }
   }
 }

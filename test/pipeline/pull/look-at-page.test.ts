@@ -88,6 +88,33 @@ describe('a look at a page', () => {
     return pageId
   }
 
+  it.each([400, 401, 403, 404, 410])(
+    'loads a page under a fresh address where the old one is answered with %i',
+    async (status) => {
+      const renewed: Answer = (response) =>
+        json({ correlationId, status: 'Success', pageUrls: [{ url: `${server.url}/page?renewed` }] })(response)
+      await using server = await service({
+        '/page': [(response) => response.writeHead(status).end()],
+        '/page?renewed': [json(samplePage([company('Aske')]))],
+        [`/api/v2/bulk/tasks/${correlationId}`]: [renewed],
+      })
+      await using deps = ferry.deps(server.url)
+      const pageId = await expired(server.url)
+      await lookAtPage(deps, pageId)
+      expect(await stateOf(pageId)).toBe('listed')
+      await lookAtPage(deps, pageId)
+      expect(await stateOf(pageId)).toBe('loaded')
+    },
+  )
+
+  it.each([408, 425, 429])('asks for no fresh address of a page that is answered with %i', async (status) => {
+    await using server = await service({ '/page': [(response) => response.writeHead(status).end()] })
+    await using deps = ferry.deps(server.url)
+    const pageId = await expired(server.url)
+    await lookAtPage(deps, pageId)
+    expect(server.seen.map(({ path }) => path)).toEqual(['/page'])
+  })
+
   it.each<[string, Answer]>([
     ['302, as a gateway does', (response) => response.writeHead(302, { location: '/maintenance' }).end()],
     ['403, as a firewall does', (response) => response.writeHead(403).end('<html>')],

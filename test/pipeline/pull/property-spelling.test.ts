@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
 import { company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { bothWays, openNights } from './search-nights.ts'
 
@@ -76,6 +77,15 @@ describe.each(bothWays)('a property in another spelling, on a page loaded %s,', 
       expect(await values()).toEqual([`${id} 1`, `${id} 2`])
       expect(await marks()).toEqual([])
     }
+    // What has only moved to the other row was not removed, and what was stays away while the other row has a value.
+    const restored = () => db.transaction().execute((trx) => restoreRemoved(trx, {}))
+    expect(await restored()).toMatchObject({ properties: 0 })
+    await sql`
+      insert into removed_property (company_key, property_key, ordinal, value, submission_id)
+      select company_key, property_key, 1, 'old', 1 from company, custom_property where property_id = ${ROOMS}`.execute(
+      db,
+    )
+    expect(await restored()).toMatchObject({ properties: 0 })
     await night([page(ROOMS, hotel('A', { [ROOMS]: [null as never] }), hotel('B', { [ROOMS]: ['2'] }))], how)
     expect(await values()).toEqual([`${ROOMS} 2`, `${rooms} 1`])
     expect(await marks()).toEqual([{ part: 'property', reason: 'no_text', withheld: false, parts: 1 }])

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
 import { calculator, company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { bothWays, openNights } from './search-nights.ts'
 
@@ -60,6 +61,20 @@ describe.each(bothWays)('an id in another spelling, on a page loaded %s,', (_, h
     }
     expect((await values()).sort()).toEqual([`${power} 1`, `${POWER} 2`, `${POWER} 3`].sort())
     expect(await left()).toEqual([])
+  })
+
+  it('takes the place of the value under another row, which is not brought back beside it', async () => {
+    await sql`insert into calculator_variable (variable_id, name) values (${power}, 'p'), (${POWER}, 'P')`.execute(db)
+    const restored = () => db.transaction().execute((trx) => restoreRemoved(trx, {}))
+    const careless = { ...how, minSeenShare: 0 }
+    await night([page(hotel('A', { [power]: '1' }))], careless)
+    await night([page(hotel('A', { [POWER]: '1' }))], careless)
+    expect(await restored()).toMatchObject({ values: 0 })
+    expect(await values()).toEqual([`${POWER} 1`])
+    // Nor does it come with it, when both are gone.
+    await night([page(hotel('A', {}))], careless)
+    expect(await restored()).toMatchObject({ values: 1 })
+    expect(await values()).toEqual([`${POWER} 1`])
   })
 
   it('stays out where its calculator gives the variable twice, every night the same one', async () => {

@@ -225,16 +225,19 @@ export const hashPrefix = 'sha256:'
 
 /**
  * The id of an element, or null where it has none that can be a key: a part is missing, empty or too long. Several
- * parts are joined by a slash, with `~0` for a tilde and `~1` for a slash within one, as in a JSON Pointer. Pure.
+ * parts are joined by a slash, with `~0` for a tilde and `~1` for a slash within one, as in a JSON Pointer. A UUID is
+ * the same in capitals and in small letters, so it stands in these. Pure.
  */
 export function documentId(members: ReadonlyMap<string, string>, idMembers: readonly string[]): string | null {
   const parts = idMembers.map((name) => members.get(name))
   const usable = parts.filter((part) => part !== undefined && part !== '' && part.length <= maxIdLength)
   if (usable.length === 0 || usable.length < parts.length) return null
   const [only = '', ...more] = usable
-  const id = more.length === 0 ? only : usable.map(escaped).join('/')
+  const id = (more.length === 0 ? only : usable.map(escaped).join('/')).replace(uuids, (uuid) => uuid.toLowerCase())
   return id.length > maxJoinedLength || id.startsWith(hashPrefix) ? null : id
 }
+
+const uuids = /(?<![^/])[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/])/gi
 
 function escaped(part = ''): string {
   return part.replaceAll('~', '~0').replaceAll('/', '~1')

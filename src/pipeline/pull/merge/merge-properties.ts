@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { alike, listedProperties, namedKey, oneSpelling } from './name-spelling.ts'
 import { isSuspiciousWith, markAgain, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
-import { keepRemovedProperties } from './value-history.ts'
+import { keepLostOfLists } from './value-history.ts'
 
 /**
  * Lays out, as referred_property, the custom properties that staged companies refer to, by each spelling of their ids:
@@ -70,6 +70,7 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
     join referred_property r using (property_id)
     where c.readable and not r.listed`.execute(trx)
   await keepUnrenewedProperties(trx, options)
+  await keepLost(trx, options.submissionId)
 
   await sql`
     with changed as (
@@ -97,14 +98,39 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
       delete from company_property t using absent_property a
       where a.reason is null and t.company_key = a.company_key and t.property_key = a.property_key
         and t.ordinal = a.ordinal
-      returning t.*
-    ), kept as (${keepRemovedProperties('removed', options.submissionId)})
+      returning t.company_key
+    )
     insert into touched_company select distinct company_key from removed`.execute(trx)
   if (!(await someUnrenewed(trx))) return
   await sql`
     delete from unrenewed_part u using merge_property m
     where u.part = 'property' and u.company_key = m.company_key and u.property_key = m.property_key
       and u.ordinal = m.ordinal`.execute(trx)
+}
+
+/**
+ * Keeps what the lists lose that become shorter. So do those of which something is kept from before and a value changes
+ * in its place: what is kept would else be taken for the end of a list that it never was in. What stands under another
+ * spelling of its property is not lost.
+ */
+async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await keepLostOfLists(
+    trx,
+    sql`
+      select company_key, property_key from absent_property where reason is null and not respelled
+      union
+      select m.company_key, m.property_key
+      from merge_property m join company_property t using (company_key, property_key, ordinal)
+      where m.value is distinct from t.value and exists (
+        select from removed_property r
+        where r.company_key = m.company_key and r.property_key = m.property_key and r.submission_id <> ${submissionId}
+      )`,
+    sql`
+      select company_key, property_key, ordinal, value from merge_property
+      union all
+      select company_key, property_key, ordinal, value from absent_property where reason is not null`,
+    submissionId,
+  )
 }
 
 /**
@@ -133,7 +159,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
   const { submissionId } = options
   await sql`
     create temporary table absent_property on commit drop as
-    select t.company_key, t.property_key, t.ordinal, null::text as reason, false as withheld, false as respelled
+    select t.*, null::text as reason, false as withheld, false as respelled
     from staged_company c join company_property t using (company_key)
     where c.readable
       and not exists (

@@ -49,6 +49,17 @@ export function variableOf(id: RawBuilder<string>): RawBuilder<number | null> {
   return namedKey('variable', id)
 }
 
+/**
+ * The keys of the rows for other spellings of the variable or custom property that a key stands for, as a query: pages
+ * before that was known may have left some.
+ */
+export function otherSpellings(kind: NamedKind, ofKey: RawBuilder<number>): RawBuilder<unknown> {
+  const { table, id, key } = namedRows[kind]
+  return sql`
+    select other.${key} from ${table} mine join ${table} other on ${alike(sql`other.${id}`, sql`mine.${id}`)}
+    where mine.${key} = ${ofKey} and other.${key} <> ${ofKey}`
+}
+
 /** Whether there is a row for the variable or custom property that an id names, in any spelling. */
 export function isNamed(kind: NamedKind, id: RawBuilder<string>): RawBuilder<boolean> {
   return sql`(exists (select from ${exact(kind, id)}) or exists (select from ${likewise(kind, id)}))`

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 import { notGiven } from './unrenewed-parts.ts'
-import { keepRemovedProperties } from './value-history.ts'
+import { keepLostOfLists } from './value-history.ts'
 
 /**
  * Settles, in what is staged, where the page contradicts another page of the same search about one company: the greater
@@ -210,14 +210,24 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
     select d.company_ordinal, d.property_id, t.ordinal, t.value
     from differing_list d join company_property t using (company_key, property_key)
     where d.given < d.stands and not ${notGivenOf(sql`t`, sql`t.ordinal`)}`.execute(trx)
+  await keepLostOfLists(
+    trx,
+    sql`select company_key, property_key from differing_list where given > stands`,
+    sql`
+      select d.company_key, d.property_key, s.ordinal, s.value
+      from differing_list d join staged_property s using (company_ordinal, property_id)
+      union all
+      select t.company_key, t.property_key, t.ordinal, t.value
+      from differing_list d join company_property t using (company_key, property_key)
+      where ${notGivenOf(sql`t`, sql`t.ordinal`)}`,
+    submissionId,
+  )
   await sql`
-    with removed as (
-      delete from company_property t using differing_list d
-      where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
-        and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
-        and t.ordinal > d.ends_at
-      returning t.*
-    ), kept as (${keepRemovedProperties('removed', submissionId)})
+    delete from company_property t using differing_list d
+    where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
+      and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
+      and t.ordinal > d.ends_at`.execute(trx)
+  await sql`
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
     select 'property', company_id, property_id, 'company_twice', left(to_json(least(given, stands))::text, 200)
     from differing_list`.execute(trx)

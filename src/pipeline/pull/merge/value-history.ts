@@ -119,6 +119,38 @@ export function keepRemovedProperties(source: 'removed', submissionId: number): 
     select company_key, property_key, ordinal, value, ${submissionId}::bigint from ${sql.table(source)}`
 }
 
+/**
+ * Keeps what lists of property values lose: each value as often as fewer of it are to stand, under its old place. By
+ * its place alone another value would be taken for the lost one: of a, b and c the b goes, and c moves up. Before the
+ * lists are changed, and all in one statement: what was removed at one moment is one list, and comes back whole.
+ *
+ * @param changing the keys of the lists, as a query: company_key, property_key.
+ * @param coming what is to stand in them, as a query: company_key, property_key, ordinal, value.
+ */
+export async function keepLostOfLists(
+  trx: Transaction<Schema>,
+  changing: RawBuilder<unknown>,
+  coming: RawBuilder<unknown>,
+  submissionId: number,
+): Promise<void> {
+  await sql`
+    with changing as materialized (${changing}), stands as (
+      select l.company_key, l.property_key, t.ordinal, t.value, t.nth
+      from changing l cross join lateral (
+        select p.ordinal, p.value, row_number() over (partition by p.value order by p.ordinal) as nth
+        from company_property p where p.company_key = l.company_key and p.property_key = l.property_key
+      ) t
+    ), coming as (
+      select company_key, property_key, c.value,
+        row_number() over (partition by company_key, property_key, c.value order by c.ordinal) as nth
+      from (${coming}) c join changing using (company_key, property_key)
+    ), removed as (
+      select s.* from stands s left join coming c using (company_key, property_key, value, nth)
+      where c.company_key is null
+    )
+    ${keepRemovedProperties('removed', submissionId)}`.execute(trx)
+}
+
 /** Which changes of values a person asks about; what is left out does not matter. */
 export type ChangeFilter = { runId?: number; since?: Date; partnerId?: string }
 

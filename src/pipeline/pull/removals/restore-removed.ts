@@ -3,6 +3,7 @@ import type { Database } from '../../../db/database.ts'
 import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import type { RemovalsView } from '../../../db/tables/calculator-tables.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { otherSpellings } from '../merge/name-spelling.ts'
 import { markAgain } from '../merge/unrenewed-parts.ts'
 import { ofPartner, ofRun, type PartFilter, shownAgain } from './take-removals.ts'
 
@@ -144,33 +145,61 @@ async function putBackProperties(trx: Transaction<Schema>): Promise<number> {
   return Number(numAffectedRows)
 }
 
-/** The last of each that was removed. What belongs to another company by now is not brought back. */
+/**
+ * The last of each that was removed, in whatever spelling of its variable, if the filter means it: an earlier one is
+ * not what stood last. What belongs to another company by now is not brought back.
+ */
 function restorableValues(filter: RestoreFilter) {
   return sql`
-    select distinct on (company_key, calculator_key, direction, variable_key) r.*
-    from removed_value r
+    select * from (
+      select distinct on (company_key, calculator_key, direction, variable_key) *
+      from removed_value
+      order by company_key, calculator_key, direction, variable_key, removal_id desc
+    ) r
     where ${meant(filter)}
       and exists (
         select from calculator k where k.company_key = r.company_key and k.calculator_key = r.calculator_key
       )
       and not exists (
         select from calculator_value v
-        where v.company_key = r.company_key and v.calculator_key = r.calculator_key
-          and v.direction = r.direction and v.variable_key = r.variable_key
+        where v.company_key = r.company_key and v.calculator_key = r.calculator_key and v.direction = r.direction
+          and (
+            v.variable_key = r.variable_key or v.variable_key in (${otherSpellings('variable', sql`r.variable_key`)})
+          )
       )
-    order by company_key, calculator_key, direction, variable_key, removal_id desc`
+      and not exists (
+        select from removed_value o
+        where o.company_key = r.company_key and o.calculator_key = r.calculator_key and o.direction = r.direction
+          and o.variable_key in (${otherSpellings('variable', sql`r.variable_key`)}) and o.removed_at > r.removed_at
+      )`
 }
 
+/**
+ * The last of each list that was removed at one moment, whole: only where all of its places are free, because half of
+ * it beside what came later would be a list that the service never had.
+ */
 function restorableProperties(filter: RestoreFilter) {
   return sql`
-    select distinct on (company_key, property_key, ordinal) r.*
-    from removed_property r
-    where ${meant(filter)}
-      and not exists (
+    select * from (
+      select r.*, bool_or(${meant(filter)}) over list as meant, bool_or(exists (
         select from company_property p
-        where p.company_key = r.company_key and p.property_key = r.property_key and p.ordinal = r.ordinal
-      )
-    order by company_key, property_key, ordinal, removal_id desc`
+        where p.company_key = r.company_key and (
+          p.property_key = r.property_key and p.ordinal = r.ordinal
+          or p.property_key in (${otherSpellings('property', sql`r.property_key`)})
+        )
+        union all
+        select from removed_property o
+        where o.company_key = r.company_key and o.removed_at > r.removed_at
+          and o.property_key in (${otherSpellings('property', sql`r.property_key`)})
+      )) over list as taken
+      from removed_property r join (
+        select distinct on (company_key, property_key) company_key, property_key, removed_at
+        from removed_property
+        order by company_key, property_key, removal_id desc
+      ) last using (company_key, property_key, removed_at)
+      window list as (partition by company_key, property_key)
+    ) whole
+    where meant and not taken`
 }
 
 function meant({ partnerId, runId, since }: RestoreFilter) {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { uuid } from '../sample-page.ts'
 import { documentsDatabase } from './documents-database.ts'
 
 const things = (...ids: string[]) => ({ things: ids.map((id) => ({ id })) })
@@ -19,6 +20,21 @@ describe('the end of a search for documents', () => {
     expect(back).toMatchObject({ removed_at: null, first_seen_at: gone?.first_seen_at })
     expect(back?.changed_at.getTime()).toBeGreaterThan(gone?.changed_at.getTime() ?? 0)
     expect(stays).toMatchObject({ changed_at: stays?.first_seen_at })
+  })
+
+  it('knows a document by its id in another spelling, on another night and on another page', async () => {
+    await using database = await documentsDatabase()
+    const ids = ['a', 'b', 'c'].map(uuid)
+    const IDS = ids.map((id) => id.toUpperCase())
+    const stored = () => database.db.selectFrom('document').selectAll().orderBy('document_id').execute()
+    await database.night(things(...ids))
+    const before = await stored()
+    expect(await database.night(things(...IDS))).toEqual({ documents: 0, withheld: false, reason: null })
+    const pick = (rows: typeof before) => rows.map(({ document_id, first_seen_at }) => ({ document_id, first_seen_at }))
+    expect(pick(await stored())).toEqual(pick(before))
+    await database.night(things(...ids), things(...IDS))
+    expect(await database.documents()).toHaveLength(3)
+    expect(await database.quarantine()).toHaveLength(3)
   })
 
   it('replaces an element that has no id when its content changes', async () => {

@@ -1,0 +1,108 @@
+import { sql } from 'kysely'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { bringBack } from '../../../src/pipeline/actions/act-on-rows.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
+import { calculator, company, samplePage } from './sample-page.ts'
+import { bothWays, openNights } from './search-nights.ts'
+
+const { database, db, night, known, clear } = await openNights()
+afterAll(() => database[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await clear()
+  await emptyTables(db, ['action'])
+})
+
+const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
+const bringBackBy = async (filter = {}) => (await bringBack(deps, filter, { user: 'ada', host: 'ferry' })).properties
+const brands = async () => ((await known()).properties as { value: string }[]).map(({ value }) => value).join('')
+const removed = async () =>
+  (await sql<{ value: string }>`select value from removals order by ordinal, value`.execute(db)).rows
+    .map(({ value }) => value)
+    .join('')
+
+describe.each(bothWays)('a list of a property, loaded %s,', (_way, how) => {
+  /** A night after each of these lists; of null the company is absent. */
+  const lists = async (...all: (string | null)[]) => {
+    for (const list of all) {
+      const shown = list === null ? [] : [company('A', { fields: { brand: list.split('') } })]
+      const page = { ...samplePage(shown), customProperties: [{ id: 'brand', name: 'Brand' }] }
+      await night([page], { ...how, minSeenShare: 0 }, { minSeenShare: 0 })
+    }
+  }
+
+  it('keeps the value that it has lost, and not the one that moved up, which comes back nowhere', async () => {
+    await lists('abc', 'ac')
+    expect(await removed()).toBe('b')
+    expect(await bringBackBy()).toBe(0)
+    expect(await brands()).toBe('ac')
+  })
+
+  it('keeps one of two that are alike', async () => {
+    await lists('aab', 'ab')
+    expect(await removed()).toBe('a')
+    await lists('b')
+    expect(await removed()).toBe('aa')
+  })
+
+  it('has its end back', async () => {
+    await lists('abc', 'ab')
+    expect(await bringBackBy()).toBe(1)
+    expect(await brands()).toBe('abc')
+  })
+
+  it.each([
+    ['another list', ['xyz', null, 'n'], 'n'],
+    ['a longer one', ['xy', 'x', 'xnm'], 'xnm'],
+    ['another value before its end', ['xyz', 'x', 'n'], 'n'],
+  ])('has nothing back where %s has taken its place', async (_title, nights, stands) => {
+    await lists(...nights)
+    expect(await bringBackBy()).toBe(0)
+    expect(await brands()).toBe(stands)
+  })
+
+  it('comes back as it was last, and not put together from several moments', async () => {
+    await lists('abc', 'ab', null)
+    expect(await bringBackBy()).toBe(2)
+    expect(await brands()).toBe('ab')
+  })
+})
+
+describe('what was removed in two runs', () => {
+  /** The newest search becomes that of a run of its own. */
+  const ofItsOwnRun = async () => {
+    const { rows } = await sql<{ run_id: number }>`
+      with made as (
+        insert into run (job, trigger, scheduled_for, state, step)
+        select 'test', 'cli', '2026-01-01'::timestamptz + count(*) * interval '1 day', 'finished', 'done' from run
+        returning run_id
+      )
+      update submission s set run_id = made.run_id from made
+      where submission_id = (select max(submission_id) from submission) returning s.run_id`.execute(db)
+    return rows[0]?.run_id ?? 0
+  }
+  const shown = (value: string | null) =>
+    samplePage([
+      company('A', {
+        fields: value === null ? {} : { brand: [value] },
+        calculators: [calculator('k', { inputs: value === null ? {} : { power: value }, outputs: {} })],
+      }),
+    ])
+  const stands = async () => {
+    const { values, properties } = await known()
+    return [...values, ...properties].map((one) => (one as { value: string }).value)
+  }
+
+  it('comes back of the later one alone, as it was last', async () => {
+    const runs: number[] = []
+    for (const value of ['10', null, '20', null]) {
+      const page = { ...shown(value), customProperties: [{ id: 'brand', name: 'Brand' }] }
+      await night([page], { minSeenShare: 0 }, { minSeenShare: 0 })
+      runs.push(await ofItsOwnRun())
+    }
+    const restored = (runId = 0) => bringBack(deps, { runId }, { user: 'ada', host: 'ferry' })
+    expect(await restored(runs[1])).toMatchObject({ values: 0, properties: 0 })
+    expect(await stands()).toEqual([])
+    expect(await restored(runs[3])).toMatchObject({ values: 1, properties: 1 })
+    expect(await stands()).toEqual(['20', '20'])
+  })
+})
