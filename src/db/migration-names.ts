@@ -43,6 +43,6 @@ export const migrationNames = [
   '0044-spelled-properties',
   '0045-perhaps-taken',
   '0046-accepted-by',
-  '0049-spelled-documents',
+  '0047-spelled-documents',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

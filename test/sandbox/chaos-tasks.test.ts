@@ -61,7 +61,7 @@ describe('what is done to a task', () => {
 
   shows('tasks-stuck', 'never moves, occupies no worker, and goes on when the profile is switched off', async () => {
     await open('tasks-stuck', { workers: 1 })
-    const stuck = []
+    const stuck: string[] = []
     for (const number of [1, 2]) stuck.push(await sandbox.submit('companyMappings', mapHotels(number)))
     for (const id of stuck) await reaches(id, 'InProgress')
     for (const id of some(stuck)) expect((await onWire(id)).status).toBe('InProgress')

@@ -40,7 +40,7 @@ import * as wholeDestinations from './0043-whole-destinations.ts'
 import * as spelledProperties from './0044-spelled-properties.ts'
 import * as perhapsTaken from './0045-perhaps-taken.ts'
 import * as acceptedBy from './0046-accepted-by.ts'
-import * as spelledDocuments from './0049-spelled-documents.ts'
+import * as spelledDocuments from './0047-spelled-documents.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -87,5 +87,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0044-spelled-properties': spelledProperties,
   '0045-perhaps-taken': perhapsTaken,
   '0046-accepted-by': acceptedBy,
-  '0049-spelled-documents': spelledDocuments,
+  '0047-spelled-documents': spelledDocuments,
 }
