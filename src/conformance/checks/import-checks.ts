@@ -1,12 +1,12 @@
 import type { Bench, TaskRun } from '../bench.ts'
-import { nobody } from '../evidence/hotel.ts'
+import { type Hotel, nobody } from '../evidence/hotel.ts'
 import { properties } from '../evidence/reference-evidence.ts'
-import { writeAnswers } from '../evidence/written-answers.ts'
+import { type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isTaken, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
-import { type Checks, givenHotel, withHotel } from './check.ts'
+import { type Check, type Checks, givenHotel, withHotel } from './check.ts'
 import { failedRows, judgeImport } from './judge-task.ts'
 
 /** Specification, Resources: what the imports are sent. */
@@ -26,15 +26,16 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
   }),
   'mapping/stored': withHotel(async (bench, hotel) => {
     const names = bench.contract.names.companyMappingsResult
-    const { file, values } = await writeMapping(bench, hotel)
+    const { file, values, hadValue } = await writeMapping(bench, hotel)
     const unmatched = textOf(mappedEntry(bench, file, nobody)?.[names.status])
     const stored = Array.isArray(values) && values.includes(hotel.writing.identifier)
     const found = judged(
       stored && unmatched === names.notFound,
       `stored with its company: ${kindOf(values)}; what matches nothing: ${unmatched}`,
     )
+    const fresh = hadValue ? [notObserved(`${hotel.writing.identifier} stood there before: name another one`)] : []
     const answers = await writeAnswers(bench, hotel)
-    if (typeof answers === 'string') return together(found, notObserved(answers))
+    if (typeof answers === 'string') return together(found, ...fresh, notObserved(answers))
     const { identifiedByValue, dataPointId } = bench.contract.names.rowError
     const failed = failedRows(bench, answers.mixed.task).filter(
       (row) =>
@@ -42,6 +43,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
     )
     return together(
       found,
+      ...fresh,
       judged(
         failed.length === 0,
         'answers were taken under the id alone',
@@ -51,7 +53,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
   }),
   'mapping/open-fields': givenHotel(writeMapping, ({ run }) => taken(run)),
 
-  'answers/framework': givenHotel(writeAnswers, ({ stored, framework }, bench) => {
+  'answers/framework': storedAnswers(({ stored, framework }, bench) => {
     const { frameworkIds } = bench.contract.names.frameworkAnswersPage
     const assigned = stored.filter((period) => {
       const ids = period[frameworkIds]
@@ -59,7 +61,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
     })
     return judged(assigned.length > 0, `assigned to ${assigned.length} of ${stored.length} periods that came back`)
   }),
-  'answers/entry': givenHotel(writeAnswers, ({ mixed, stored }, bench, hotel) => {
+  'answers/entry': storedAnswers(({ mixed, stored }, bench, hotel) => {
     const byBoth = stored.length >= 2
     const rows = failedRows(bench, mixed.task).filter(
       (row) => row[bench.contract.names.rowError.companyId] === hotel.companyId,
@@ -69,21 +71,21 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
       `${stored.length} periods came back, named by value and by id; ${rows.length} failed rows name the company`,
     )
   }),
-  'answers/periods': givenHotel(writeAnswers, ({ stored }, bench) => {
+  'answers/periods': storedAnswers(({ stored }, bench) => {
     const { periodType, month } = bench.contract.names.frameworkAnswersPage
     const seen = stored.map((period) => `${textOf(period[periodType])} ${textOf(period[month]) ?? ''}`.trim())
     return judged(new Set(seen).size === stored.length && stored.length > 1, seen.join(', ') || 'no period came back')
   }),
-  'answers/yearly': givenHotel(writeAnswers, ({ stored }, bench) => {
+  'answers/yearly': storedAnswers(({ stored }, bench) => {
     const { yearly } = bench.contract.names.frameworkAnswers
     const months = monthsOf(bench, stored, yearly)
     return judged(months.includes('January') && months.includes('July'), `start months: ${months.join(', ') || 'none'}`)
   }),
-  'answers/monthly': givenHotel(writeAnswers, ({ stored }, bench) => {
+  'answers/monthly': storedAnswers(({ stored }, bench) => {
     const months = monthsOf(bench, stored, bench.contract.names.frameworkAnswers.monthly)
     return judged(months.includes('March'), `months: ${months.join(', ') || 'none'}`)
   }),
-  'answers/both': givenHotel(writeAnswers, ({ stored }, bench) => {
+  'answers/both': storedAnswers(({ stored }, bench) => {
     const { answers, omissions } = bench.contract.names.frameworkAnswersPage
     const has = (name: string) => (period: WireObject) => objectsOf(period[name]).length > 0
     const kinds = stored.map((period) =>
@@ -92,7 +94,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
     const kept = kinds.includes('answers omissions') && kinds.includes('answers') && kinds.includes('omissions')
     return judged(kept, `periods with ${kinds.join(', with ')}`)
   }),
-  'answers/typed': givenHotel(writeAnswers, ({ stored, valueTypes, dataPointIds }, bench) => {
+  'answers/typed': storedAnswers(({ stored, valueTypes, dataPointIds }, bench) => {
     const names = bench.contract.names.frameworkAnswersPage
     const back = new Set(
       stored.flatMap((period) => objectsOf(period[names.answers]).map((one) => one[names.dataPointId])),
@@ -103,7 +105,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
       `${valueTypes.join(', ')}: ${dataPointIds.length - missing.length} of ${dataPointIds.length} came back`,
     )
   }),
-  'answers/omission': givenHotel(writeAnswers, ({ stored, questionId, withoutFramework }, bench) => {
+  'answers/omission': storedAnswers(({ stored, questionId, withoutFramework }, bench) => {
     const names = bench.contract.names.frameworkAnswersPage
     const kept = stored.some((period) =>
       objectsOf(period[names.omissions]).some((one) => one[names.questionId] === questionId),
@@ -148,6 +150,18 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
     },
   ),
   'calculator-upsert/open-fields': givenHotel(writeCalculators, ({ run }) => taken(run)),
+}
+
+/**
+ * A check of what came back of the answers. That it came back proves nothing where the year held something before: an
+ * earlier run sent the same.
+ */
+function storedAnswers(judge: (written: WrittenAnswers, bench: Bench, hotel: Hotel) => Observation): Check {
+  return givenHotel(writeAnswers, (written, bench, hotel) => {
+    const found = judge(written, bench, hotel)
+    if (found.verdict !== 'holds' || written.isFresh) return found
+    return notObserved(`${found.seen}; but ${hotel.writing.year} was not empty before: name another --year`)
+  })
 }
 
 /** The specification does not show the names of the body: that it was accepted tells that they are right. */

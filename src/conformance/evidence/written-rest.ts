@@ -15,6 +15,8 @@ type WrittenMapping = {
   file: unknown
   /** The hotel's values of the identifier, as the companies search shows them afterwards. */
   values: unknown
+  /** Whether the hotel had the value of the identifier before: then that it has it proves nothing. */
+  hadValue: boolean
 }
 
 /** Maps the hotel with the details that the service shows of it, and one id without details, which matches nothing. */
@@ -29,7 +31,9 @@ export function writeMapping(bench: Bench, hotel: Hotel): Promise<WrittenMapping
     const address = fileAddressIn(bench, run.task)
     const file = address === null ? null : await bench.wire.download(address)
     bench.note('companyMappingsResult', file)
-    return { run, file, values: await valuesAfter(bench, hotel) }
+    const before = at(hotel.record, bench.contract.names.companiesPage.fields, hotel.writing.customIdentifierId)
+    const hadValue = Array.isArray(before) && before.includes(hotel.writing.identifier)
+    return { run, file, values: await valuesAfter(bench, hotel), hadValue }
   })
 }
 
