@@ -1,4 +1,5 @@
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { answers, type BrokenRule, broken, calculators, companies, files, periods } from './broken-rule.ts'
 import type { Json } from './broken-service.ts'
 
@@ -95,6 +96,11 @@ export const pageRules = (year: number): BrokenRule[] => [
   broken('company/fields', 'a property that was not asked for is there', () =>
     companies(search, (company) => {
       if (company.fields) company.fields = { ...(company.fields as Json), [unknownId]: ['x'] }
+    }),
+  ),
+  broken('company/fields', 'a value of a property of another profile is there', () =>
+    companies(search, (company) => {
+      if (company.fields) company.fields = { ...(company.fields as Json), [catalogue.otherCustomIdentifierId]: ['7'] }
     }),
   ),
   broken('company/fields', 'fields is empty where none apply', () =>

@@ -122,7 +122,7 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
       const strange = Object.keys(at(company, fields) ?? {}).find((id) => !requestedPropertyIds.includes(id))
       return strange === undefined ? mapFault('fields', company[fields], isListOfTexts) : `${strange} was not asked for`
     })
-    return together(shaped, await absentInCompanies(bench))
+    return together(shaped, await resolvedFields(bench), await absentInCompanies(bench))
   }),
   'company/calculators': async (bench) => {
     const { calculators } = bench.contract.names.calculatorsPage
@@ -245,6 +245,17 @@ async function absentEverywhere(bench: Bench, name: string, seen: string): Promi
     faultsOf(documents, (page) => (isObject(page) && !(name in page) ? null : `${name} is there all the same`)),
     seen,
   )
+}
+
+/** Every key of `fields` stands in the head of its page, which has what the profile owns. */
+async function resolvedFields(bench: Bench): Promise<Observation> {
+  const names = bench.contract.names.calculatorsPage
+  const faults = (await calculatorPages(bench)).documents.flatMap((page) => {
+    const listed = objectsOf(at(page, names.customProperties)).map((property) => property[names.id])
+    const keys = objectsOf(at(page, names.companies)).flatMap((company) => Object.keys(at(company, names.fields) ?? {}))
+    return keys.filter((key) => !listed.includes(key)).map((key) => `${key} is not in ${names.customProperties}`)
+  })
+  return faultless(faults, `each of them in ${names.customProperties}`)
 }
 
 async function absentInCompanies(bench: Bench): Promise<Observation> {
