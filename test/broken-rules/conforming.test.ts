@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isObject, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, answerWith, type BrokenRule, broken, calculators, endedTasks, files } from './broken-rule.ts'
+import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import {
+  answers,
+  answerWith,
+  type BrokenRule,
+  broken,
+  calculators,
+  companies,
+  endedTasks,
+  files,
+} from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
 import { freshly, judgeBroken, openBroken } from './judge-broken.ts'
 
@@ -54,6 +63,13 @@ const variants: BrokenRule[] = [
       if (isObject(period)) period.year = String(period.year)
     }),
   ),
+  broken('calculator-upsert/switches', 'the yearly sum is written with decimals, as an output', () =>
+    calculators((calculator) => {
+      if (!isYearly(calculator) || at(calculator, 'period', 'year') !== 2015) return
+      calculator.outputs = mapped(calculator.inputs, (value) => `${String(value)}.00`)
+      delete calculator.inputs
+    }),
+  ),
   ...(
     [
       'service/queued',
@@ -90,6 +106,15 @@ const variants: BrokenRule[] = [
   ),
 ]
 
+/** What is right, and shows nothing of the statement. */
+const unseen: BrokenRule[] = [
+  broken('calculator-upsert/switches', 'the yearly calculation has not run yet', () =>
+    companies(search, (company) => {
+      company.calculators = objectsOf(company.calculators).filter((one) => !isYearly(one))
+    }),
+  ),
+]
+
 /** Years that nothing was written to. */
 const emptyYears = Array.from({ length: 15 }, (_, nth) => 2000 + nth)
 
@@ -98,6 +123,15 @@ test.each(variants)('$statement holds where $rule', async (variant) => {
   const seen = await judgeBroken(service, variant, year === undefined ? undefined : freshly(year))
   expect(seen).toMatchObject({ verdict: 'holds', isBroken: true })
 })
+
+test.each(unseen)('$statement is not observed where $rule', async (variant) => {
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'not observed', isBroken: true })
+})
+
+const isYearly = (calculator: Json) => at(calculator, 'period', 'month') === undefined
+
+const mapped = (map: unknown, change: (value: unknown) => unknown) =>
+  Object.fromEntries(Object.entries(isObject(map) ? map : {}).map(([key, value]) => [key, change(value)]))
 
 function renameKeys(calculator: Json, name: string): void {
   calculator[name] = Object.fromEntries(

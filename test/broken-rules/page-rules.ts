@@ -196,13 +196,13 @@ export const pageRules = (year: number): BrokenRule[] => [
       calculator.inputs = Object.fromEntries(Object.values(calculator.inputs).map((value) => [unknownId, value]))
     }),
   ),
-  broken('calculator-upsert/switches', 'yearly calculation stays off', () =>
-    companies(search, (company) => {
-      company.calculators = objectsOf(company.calculators).filter(
-        (calculator) => at(calculator, 'period', 'year') !== year || at(calculator, 'period', 'month') !== undefined,
-      )
-    }),
-  ),
+  broken('calculator-upsert/switches', 'yearly calculation cannot be switched off', () => ({
+    pass: ({ path, asked }) => {
+      const body = JSON.stringify(asked() ?? null)
+      const switched = body.replaceAll('"automaticYearlyCalculation":false', '"automaticYearlyCalculation":true')
+      return path.endsWith('/calculators/upsert') && switched !== body ? JSON.parse(switched) : undefined
+    },
+  })),
 ]
 
 function mapValues(map: unknown, change: (value: unknown) => unknown): void {

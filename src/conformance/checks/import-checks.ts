@@ -2,7 +2,7 @@ import type { Bench, TaskRun } from '../bench.ts'
 import { type Hotel, nobody } from '../evidence/hotel.ts'
 import { properties } from '../evidence/reference-evidence.ts'
 import { type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
-import { inputValues, writeCalculators } from '../evidence/written-calculators.ts'
+import { inputValues, type WrittenCalculators, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isTaken, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
@@ -131,23 +131,14 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
       `stored under its field type: ${values.filter(Boolean).join(', ') || 'nothing'}`,
     )
   }),
-  'calculator-upsert/switches': givenHotel(
-    writeCalculators,
-    ({ stored, storedAfter, fieldTypeId, takenBack }, bench) => {
-      const { inputs } = bench.contract.names.calculatorsPage
-      const sums = (list: WireObject[]) =>
-        yearlyOf(bench, list).map((calculator) => at(calculator, inputs, fieldTypeId))
-      const on = sums(stored).includes(inputValues.sum)
-      const off = !sums(storedAfter).includes(inputValues.sum)
-      const switched = judged(
-        on && off,
-        `yearly sum ${sums(stored).join(', ') || 'absent'} when on, ${off ? 'gone' : 'still there'} when off`,
-      )
-      return together(
-        switched,
-        judged(isTaken(takenBack.submitted.status), `publishing switch answered ${takenBack.submitted.status}`),
-      )
-    },
+  'calculator-upsert/switches': givenHotel(writeCalculators, (written, bench) =>
+    together(
+      judgeYearly(bench, written),
+      judged(
+        isTaken(written.takenBack.submitted.status),
+        `publishing switch answered ${written.takenBack.submitted.status}`,
+      ),
+    ),
   ),
   'calculator-upsert/open-fields': givenHotel(writeCalculators, ({ run }) => taken(run)),
 }
@@ -181,7 +172,38 @@ function monthsOf({ contract }: Pick<Bench, 'contract'>, periods: readonly WireO
     .flatMap((period) => textOf(period[names.month]) ?? [])
 }
 
-function yearlyOf({ contract }: Pick<Bench, 'contract'>, calculators: readonly WireObject[]): WireObject[] {
+/**
+ * What the yearly calculation came to. Where its sum stands, how it is written and when it is there are not shown; but a
+ * sum that was there and goes on following the inputs was not switched off.
+ */
+function judgeYearly(bench: Bench, { stored, storedOff, fieldTypeId }: WrittenCalculators): Observation {
+  const { inputs } = bench.contract.names.calculatorsPage
+  const places = [...yearlyValues(bench, stored)].flatMap(([place, value]) =>
+    value === inputValues.sum ? [place] : [],
+  )
+  if (places.length === 0) return notObserved(`no yearly calculator shows the sum ${inputValues.sum}`)
+  const changed = storedOff.some((calculator) => at(calculator, inputs, fieldTypeId) === inputValues.laterApril)
+  if (!changed) return notObserved('the sum was there when on; that an input changed when off did not show')
+  const off = yearlyValues(bench, storedOff)
+  return judged(
+    !places.some((place) => off.get(place) === inputValues.laterSum),
+    `yearly sum ${inputValues.sum} when on, no other when off`,
+    `yearly sum ${inputValues.sum} when on, and ${inputValues.laterSum} when off`,
+  )
+}
+
+/** The numbers of the yearly calculators, by their place. */
+function yearlyValues({ contract }: Pick<Bench, 'contract'>, calculators: readonly WireObject[]): Map<string, number> {
   const names = contract.names.calculatorsPage
-  return calculators.filter((calculator) => at(calculator, names.period, names.month) === undefined)
+  const yearly = calculators.filter((calculator) => at(calculator, names.period, names.month) === undefined)
+  return new Map(
+    yearly.flatMap((calculator) =>
+      [names.inputs, names.outputs].flatMap((side) =>
+        Object.entries(at(calculator, side) ?? {}).map(([id, value]): [string, number] => [
+          `${textOf(calculator[names.typeId])} ${side} ${id}`,
+          Number(value),
+        ]),
+      ),
+    ),
+  )
 }

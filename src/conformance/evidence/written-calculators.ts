@@ -6,22 +6,23 @@ import { findRecord, type Hotel, nobody } from './hotel.ts'
 import { calculatorsSeen } from './searches.ts'
 import { fileAddressIn, runTask } from './task-run.ts'
 
-type WrittenCalculators = {
+export type WrittenCalculators = {
   fieldTypeId: string
   run: TaskRun
   /** The result file; null when the task named none. */
   file: unknown
   /**
-   * The hotel's calculators of that year, with yearly calculation on, and after it was switched off and the inputs
-   * blanked.
+   * The hotel's calculators of that year, with yearly calculation on, and after it was switched off and then the value
+   * of April changed.
    */
   stored: WireObject[]
-  storedAfter: WireObject[]
+  storedOff: WireObject[]
+  /** The inputs blanked, with yearly calculation off. */
   takenBack: TaskRun
 }
 
-/** The two values that are sent for March and April, and their sum. */
-export const inputValues = { march: '12.50', april: '7.5', sum: '20' }
+/** The values that are sent for March and April, and then for April alone, and the sums of the two. */
+export const inputValues = { march: '12.50', april: '7.5', sum: 20, laterApril: '9.5', laterSum: 22 }
 
 /** Feeds the hotel's calculators and takes it back; a sentence instead when no field type is known. */
 export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCalculators | string> {
@@ -49,22 +50,24 @@ export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCal
       [names.calculators.calculators]: calculators,
     })
     const { identifier } = hotel.writing
+    const fed = (march: string, april: string) => [
+      month(3, input(fieldTypeId, march)),
+      month(4, input(fieldTypeId, april)),
+    ]
     const run = await send([
-      company(
-        identifier,
-        [month(3, input(fieldTypeId, inputValues.march)), month(4, input(fieldTypeId, inputValues.april))],
-        true,
-      ),
+      company(identifier, fed(inputValues.march, inputValues.april), true),
       company(nobody, [month(3, input(randomUUID(), '1'))], false),
     ])
     const address = fileAddressIn(bench, run.task)
     const file = address === null ? null : await bench.wire.download(address)
     bench.note('calculatorsResult', file)
     const stored = await calculatorsOf(bench, hotel)
-    const takenBack = await send([
-      company(identifier, [month(3, input(fieldTypeId, '')), month(4, input(fieldTypeId, ''))], false),
-    ])
-    return { fieldTypeId, run, file, stored, takenBack, storedAfter: await calculatorsOf(bench, hotel) }
+    // Whether a switch or the inputs of one request come first is not shown: the switch has a request of its own.
+    await send([company(identifier, fed(inputValues.march, inputValues.april), false)])
+    await send([company(identifier, [month(4, input(fieldTypeId, inputValues.laterApril))], false)])
+    const storedOff = await calculatorsOf(bench, hotel)
+    const takenBack = await send([company(identifier, fed('', ''), false)])
+    return { fieldTypeId, run, file, stored, storedOff, takenBack }
   })
 }
 
