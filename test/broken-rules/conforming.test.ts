@@ -44,6 +44,14 @@ const variants: BrokenRule[] = [
       if (exchange.answer.status === 404) answerWith(exchange, 400)
     }),
   ),
+  broken('endpoints/tasks', 'only the five newest tasks are listed', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).slice(0, 5)
+    }),
+  ),
+  broken('endpoints/tasks', 'a deprecated search is not there', () =>
+    answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
+  ),
   broken('moves/cancel', 'cancelling what is cancelled is answered 200', () => {
     const cancelled = new Set<string>()
     return answers('POST /cancel', ({ path, answer }) => {

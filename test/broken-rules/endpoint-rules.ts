@@ -46,6 +46,11 @@ export const endpointRules = (): BrokenRule[] => [
       answer.json = objectsOf(answer.json).filter(({ requestType }) => requestType !== 'BulkGetStandardHolders')
     }),
   ),
+  broken('endpoints/tasks', 'the list has older tasks, and not the newest', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).slice(1)
+    }),
+  ),
   broken('endpoints/open-tasks', 'the list of tasks is an object', () =>
     answers('GET /bulk/tasks', ({ answer }) => {
       answer.json = { tasks: answer.json }

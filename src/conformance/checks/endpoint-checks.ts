@@ -12,7 +12,7 @@ import {
   questionTrees,
   unitTypes,
 } from '../evidence/reference-evidence.ts'
-import { otherPages, otherSearchNames, searches } from '../evidence/searches.ts'
+import { otherPages, otherSearchNames, searches, searchNames } from '../evidence/searches.ts'
 import { isTerminal, listTasks } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
@@ -23,7 +23,7 @@ import {
   writeMapping,
   writeProperties,
 } from '../evidence/written-rest.ts'
-import { differs, faultless, holds, judged, notObserved, together } from '../observation.ts'
+import { differs, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, isObject, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
@@ -96,16 +96,12 @@ export const endpointChecks: Checks<'endpoints'> = {
   'endpoints/open-task': given(searches, ({ runs: { calculators } }) =>
     calculators.task === null ? notObserved('no task ended') : holds(Object.keys(calculators.task).join(', ')),
   ),
-  'endpoints/tasks': given(searches, async ({ runs }, bench) => {
-    const names = bench.contract.names.task
+  'endpoints/tasks': given(searches, async ({ runs, snapshots }, bench) => {
     const { status, json } = await listTasks(bench)
-    const listed = objectsOf(json)
-    const ours = new Set(Object.values(runs).map(({ correlationId }) => correlationId))
-    const found = listed.filter((task) => ours.has(textOf(task[names.correlationId])))
-    const withStatus = found.filter((task) => textOf(task[names.status]) !== null)
-    return judged(
-      found.length === ours.size && withStatus.length === found.length,
-      `${status}: ${found.length} of our ${ours.size} searches among ${listed.length}`,
+    const sent = searchNames.map((name, nth) => ({ ...runs[name], listed: snapshots[0]?.[nth] ?? null }))
+    return together(
+      judged(status === 200, `${status} with ${objectsOf(json).length} tasks`),
+      judgeNewest(sent.filter(({ correlationId }) => correlationId !== null)),
     )
   }),
   'endpoints/open-tasks': given(listTasks, ({ json }) => {
@@ -185,6 +181,20 @@ export const endpointChecks: Checks<'endpoints'> = {
     const answers = [...Object.values(latest), status, customIdentifiers]
     return allAnswer(answers, `${answers.length} deprecated reads answer`)
   }),
+}
+
+/**
+ * How many tasks are listed is not shown. The newest ones are listed when the last of them is, and all that came after
+ * one that is. `listed`: the status in the list that was read right after the last submission.
+ */
+function judgeNewest(sent: readonly { label: string; listed: string | null }[]): Observation {
+  const first = sent.findIndex(({ listed }) => listed !== null)
+  const leftOut = sent.slice(first < 0 ? -1 : first).filter(({ listed }) => listed === null)
+  if (sent.length === 0) return notObserved('no search was queued')
+  return faultless(
+    leftOut.map(({ label }) => `the task of ${label} is not in it with a status`),
+    `the newest ${sent.length - first} of ours, each with a status`,
+  )
 }
 
 function judgeList(answer: Answer) {
