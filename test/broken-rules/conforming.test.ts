@@ -132,6 +132,26 @@ test.each(variants)('$statement holds where $rule', async (variant) => {
   expect(seen).toMatchObject({ verdict: 'holds', isBroken: true })
 })
 
+/** An import without a row is answered 400 before anything else is looked at. */
+const refusesEmptyLists = (): Hooks => ({
+  instead: ({ method, path, asked }) => {
+    const body = asked()
+    if (method !== 'POST' || !/\/(company-mappings|upsert[a-z-]*)$/.test(path) || !isObject(body)) return null
+    const isEmpty = Object.values(body).some((list) => Array.isArray(list) && list.length === 0)
+    return isEmpty ? { status: 400, json: { errorCode: 'nothing_sent', message: 'Nothing was sent.' } } : null
+  },
+})
+
+test.each([
+  'errors/foreign-ids',
+  'authentication/3',
+  'endpoints/calculators-upsert',
+  'versioning/deprecated/consolidated-upsert',
+] as const)('%s holds where an import without a row is refused', async (statement) => {
+  const variant = broken(statement, 'an import without a row is refused', refusesEmptyLists)
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'holds' })
+})
+
 test.each(unseen)('$statement is not observed where $rule', async (variant) => {
   expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'not observed', isBroken: true })
 })

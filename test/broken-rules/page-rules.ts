@@ -189,6 +189,12 @@ export const pageRules = (year: number): BrokenRule[] => [
   ),
   broken('answers/omission', 'omissions are not stored', () => periods(year, (period) => void delete period.omissions)),
   broken('calculator-upsert/group', 'a calculator upsert needs no group', () => takesAnything()),
+  broken('calculator-upsert/group', 'a calculator upsert needs no group, and only an empty one is refused', () =>
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status !== 400 || objectsOf(at(asked(), 'companies')).length === 0) return
+      Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
+    }),
+  ),
   broken('calculator-upsert/identifier', 'a calculator upsert needs no identifier', () => takesAnything()),
   broken('calculator-upsert/field-type', 'an input is stored under another field type', () =>
     calculators((calculator) => {

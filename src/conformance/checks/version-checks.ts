@@ -115,9 +115,9 @@ export const versionChecks: Checks<'versioning'> = {
   ),
   'versioning/deprecated/framework-answers-search': searchEnds('frameworkAnswersV1'),
   'versioning/deprecated/calculators-search': searchEnds('calculatorsV1'),
-  'versioning/deprecated/performance-answers-upsert': oldUpsert('performanceAnswers', false),
-  'versioning/deprecated/consolidated-upsert': oldUpsert('consolidated', false),
-  'versioning/deprecated/companies-upsert': oldUpsert('companies', true),
+  'versioning/deprecated/performance-answers-upsert': oldUpsert('performanceAnswers', workDone, false),
+  'versioning/deprecated/consolidated-upsert': oldUpsert('consolidated', ['error', ...workDone], false),
+  'versioning/deprecated/companies-upsert': oldUpsert('companies', workDone, true),
   'versioning/deprecated/status': oldRead(
     ({ status }) => status,
     (bench, { json }) => textOf(at(json, bench.contract.names.task.status)),
@@ -158,6 +158,10 @@ function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | n
   return Array.isArray(list) ? `${list.length} page addresses` : null
 }
 
-function oldUpsert(name: keyof DeprecatedUpserts, file: boolean): Check {
-  return givenHotel(writeDeprecated, (runs, bench) => judgeImport(bench, runs[name], { statuses: workDone, file }))
+function oldUpsert(
+  name: keyof DeprecatedUpserts,
+  statuses: Parameters<typeof judgeImport>[2]['statuses'],
+  file: boolean,
+): Check {
+  return givenHotel(writeDeprecated, (runs, bench) => judgeImport(bench, runs[name], { statuses, file }))
 }
