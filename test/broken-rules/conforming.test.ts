@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { conform } from '../conformance/conform.ts'
 import {
   answers,
   answerWith,
@@ -11,7 +13,7 @@ import {
   files,
 } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
-import { freshly, judgeBroken, openBroken } from './judge-broken.ts'
+import { everything, freshly, judgeBroken, openBroken } from './judge-broken.ts'
 
 let service: BrokenService
 beforeAll(async () => {
@@ -116,6 +118,9 @@ const variants: BrokenRule[] = [
 
 /** What is right, and shows nothing of the statement. */
 const unseen: BrokenRule[] = [
+  ...(['company/calculators', 'company/fields'] as const).map((statement) =>
+    broken(statement, 'a search for a type that is nowhere is refused', () => refusesUnknownTypes()),
+  ),
   broken('calculator-upsert/switches', 'the yearly calculation has not run yet', () =>
     companies(search, (company) => {
       company.calculators = objectsOf(company.calculators).filter((one) => !isYearly(one))
@@ -156,6 +161,13 @@ test.each(unseen)('$statement is not observed where $rule', async (variant) => {
   expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'not observed', isBroken: true })
 })
 
+test("applications are not observed where the one key is no certifier's and may not see them", async () => {
+  service.break(answers('GET /applications', (exchange) => answerWith(exchange, 403)))
+  const only = ['service/areas', 'endpoints/open-applications'] as const
+  const { entries } = await conform(service.url, { ...everything, certifierKey: null, only })
+  expect(entries.map(({ verdict }) => verdict)).toEqual(['not observed', 'not observed'])
+})
+
 const isYearly = (calculator: Json) => at(calculator, 'period', 'month') === undefined
 
 const mapped = (map: unknown, change: (value: unknown) => unknown) =>
@@ -170,6 +182,14 @@ function renameKeys(calculator: Json, name: string): void {
 function endsInSuccess() {
   return endedTasks((task) => {
     if (task.status === 'PartialSuccess') task.status = 'Success'
+  })
+}
+
+function refusesUnknownTypes(): Hooks {
+  return answers('POST /v2/bulk/calculators/search', (exchange) => {
+    const wanted = [at(exchange.asked(), 'calculatorTypeIds') ?? []].flat()
+    const known = catalogue.everyCalculatorType.map(({ id }) => id)
+    if (wanted.some((type) => !known.includes(String(type)))) answerWith(exchange, 400)
   })
 }
 

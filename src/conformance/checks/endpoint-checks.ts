@@ -3,7 +3,6 @@ import { applicationsOf } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { deprecated } from '../evidence/deprecated.ts'
 import {
-  ask,
   customProperties,
   frameworks,
   frameworkTrees,
@@ -159,14 +158,14 @@ export const endpointChecks: Checks<'endpoints'> = {
     })(bench)
     return together(holds(bodies.join('; ')), upserts)
   },
-  'endpoints/open-applications': async (bench) => {
-    const answer = await ask(bench, 'application', bench.contract.otherEndpoints.applications)
-    await applicationsOf(bench)
-    return judged(
-      answer.status === 200 && Array.isArray(answer.json),
-      `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
-    )
-  },
+  'endpoints/open-applications': given(applicationsOf, ({ answer, seen }) =>
+    answer === null
+      ? seen
+      : judged(
+          answer.status === 200 && Array.isArray(answer.json),
+          `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
+        ),
+  ),
   'endpoints/open-submitted': given(searches, ({ runs }, bench) => {
     const { json } = runs.calculators.submitted
     const { correlationId } = bench.contract.names.submitted
