@@ -118,6 +118,18 @@ const variants: BrokenRule[] = [
 
 /** What is right, and shows nothing of the statement. */
 const unseen: BrokenRule[] = [
+  ...(['mapping/identifier', 'endpoints/custom-properties'] as const).map((statement) =>
+    broken(statement, 'the profile has no identifier yet', () =>
+      answers('GET /custom-properties', ({ answer }) => {
+        answer.json = objectsOf(answer.json).filter(({ isIdentifier }) => isIdentifier !== true)
+      }),
+    ),
+  ),
+  broken('endpoints/framework', 'no data point is answered by a list', () =>
+    answers('GET /frameworks/*', ({ answer }) => {
+      answer.json = withoutLists(answer.json)
+    }),
+  ),
   ...(['company/calculators', 'company/fields'] as const).map((statement) =>
     broken(statement, 'a search for a type that is nowhere is refused', () => refusesUnknownTypes()),
   ),
@@ -183,6 +195,12 @@ function endsInSuccess() {
   return endedTasks((task) => {
     if (task.status === 'PartialSuccess') task.status = 'Success'
   })
+}
+
+/** A document without the data points that are lists. */
+function withoutLists(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((one) => at(one, 'valueType') !== 'list').map(withoutLists)
+  return isObject(value) ? mapped(value, withoutLists) : value
 }
 
 function refusesUnknownTypes(): Hooks {

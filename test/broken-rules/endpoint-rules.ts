@@ -71,7 +71,11 @@ export const endpointRules = (): BrokenRule[] => [
       if (answer.status === 200) answer.json = { groups: answer.json }
     }),
   ),
-  broken('endpoints/custom-properties', 'no custom property can be an identifier', () => noIdentifiers()),
+  broken('endpoints/custom-properties', 'the custom properties are an object', () =>
+    answers('GET /custom-properties', ({ answer }) => {
+      if (answer.status === 200) answer.json = { customProperties: answer.json }
+    }),
+  ),
   broken('endpoints/open-frameworks', 'there is no list of frameworks', () =>
     answers('GET /frameworks', (exchange) => answerWith(exchange, 404)),
   ),
@@ -228,7 +232,6 @@ export const endpointRules = (): BrokenRule[] => [
       delete paths['/api/v2/bulk/tasks/{correlationId}']
     }),
   ),
-  broken('mapping/identifier', 'no custom property is an identifier', () => noIdentifiers()),
   broken('reference/records', 'isIdentifier is a text', () =>
     answers('GET /custom-properties', ({ answer }) => {
       for (const property of objectsOf(answer.json)) property.isIdentifier = String(property.isIdentifier)
@@ -261,11 +264,5 @@ function takesTooMany(): Hooks {
 function noCodeOnForbidden() {
   return answers('POST /calculators/upsert', ({ answer }, body) => {
     if (answer.status === 403) delete body.errorCode
-  })
-}
-
-function noIdentifiers() {
-  return answers('GET /custom-properties', ({ answer }) => {
-    for (const property of objectsOf(answer.json)) property.isIdentifier = false
   })
 }

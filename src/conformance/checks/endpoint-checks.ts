@@ -126,11 +126,21 @@ export const endpointChecks: Checks<'endpoints'> = {
     const points = (await questionTrees(bench)).flatMap(({ questions }) =>
       questions.flatMap(({ dataPoints }) => dataPoints),
     )
-    const options = points.reduce((sum, { optionIds }) => sum + optionIds.length, 0)
+    const lists = points.filter(
+      ({ valueType, optionIds }) => valueType.toLowerCase() === 'list' || optionIds.length > 0,
+    )
     const status = trees.map((tree) => tree.status)
-    return judged(
-      status.every((one) => one === 200) && options > 0,
-      `${status.join(', ')}: ${points.length} data points, ${options} option ids`,
+    return together(
+      judged(
+        status.every((one) => one === 200),
+        `${status.join(', ')}: ${points.length} data points`,
+      ),
+      lists.length === 0
+        ? notObserved('no data point is answered by a list')
+        : faultless(
+            lists.filter(({ optionIds }) => optionIds.length === 0).map(({ id }) => `${id} has no options`),
+            `${lists.length} of them with options`,
+          ),
     )
   }),
   'endpoints/groups': given(groups, judgeList),
@@ -138,7 +148,9 @@ export const endpointChecks: Checks<'endpoints'> = {
     const identifiers = list.filter(({ isIdentifier }) => isIdentifier).length
     return together(
       judgeList(await customProperties(bench)),
-      judged(identifiers > 0, `${identifiers} can be identifiers`),
+      identifiers === 0
+        ? notObserved('no custom property is an identifier yet')
+        : holds(`${identifiers} can be identifiers`),
     )
   }),
   'endpoints/open-frameworks': given(frameworks, judgeList),

@@ -4,7 +4,7 @@ import { properties } from '../evidence/reference-evidence.ts'
 import { type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, type WrittenCalculators, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
-import { judged, notObserved, type Observation, together } from '../observation.ts'
+import { holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isTaken, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, type Checks, givenHotel, withHotel } from './check.ts'
 import { failedRows, judgeImport } from './judge-task.ts'
@@ -13,7 +13,9 @@ import { failedRows, judgeImport } from './judge-task.ts'
 export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> = {
   'mapping/identifier': async (bench) => {
     const own = (await properties(bench)).filter(({ isIdentifier, owned }) => isIdentifier && owned)
-    return judged(own.length > 0, `${own.length} custom properties of the profile are identifiers`)
+    return own.length === 0
+      ? notObserved('the profile has no identifier yet')
+      : holds(`${own.length} custom properties of the profile are identifiers`)
   },
   'mapping/details': givenHotel(writeMapping, ({ run, file }, bench, hotel) => {
     const entry = mappedEntry(bench, file, hotel.writing.identifier)
