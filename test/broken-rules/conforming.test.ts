@@ -100,6 +100,11 @@ const variants: BrokenRule[] = [
       'versioning/keeps-optional',
     ] as const
   ).map((statement) => broken(statement, 'what is queued is answered 202', () => queuesWith202())),
+  broken('versioning/deprecated/custom-identifiers', 'only identifiers of the profile are listed', () =>
+    answers('GET /custom-identifiers', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ id }) => id !== catalogue.otherCustomIdentifierId)
+    }),
+  ),
   broken('processing-rules/1', 'a deprecated search is not there', () =>
     answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
   ),

@@ -226,6 +226,11 @@ export const endpointRules = (): BrokenRule[] => [
       answers(call, (exchange) => answerWith(exchange, 410)),
     ),
   ),
+  broken('versioning/deprecated/custom-identifiers', 'an identifier of the profile is not listed', () =>
+    answers('GET /custom-identifiers', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ isOwnedByInvokingCompany }) => isOwnedByInvokingCompany !== true)
+    }),
+  ),
   broken('versioning/description', 'the description leaves the task endpoint out', () =>
     answers('GET /openapi.json', ({ answer }) => {
       const paths = at(answer.json, 'paths') as Json
