@@ -130,6 +130,11 @@ const unseen: BrokenRule[] = [
       }),
     ),
   ),
+  ...(['versioning/deprecation', 'versioning/description'] as const).map((statement) =>
+    broken(statement, 'the description is elsewhere', () =>
+      answers('GET /openapi.json', (exchange) => answerWith(exchange, 404)),
+    ),
+  ),
   broken('endpoints/framework', 'no data point is answered by a list', () =>
     answers('GET /frameworks/*', ({ answer }) => {
       answer.json = withoutLists(answer.json)
