@@ -175,8 +175,8 @@ function monthsOf({ contract }: Pick<Bench, 'contract'>, periods: readonly WireO
 }
 
 /**
- * What the yearly calculation came to. Where its sum stands, how it is written and when it is there are not shown. A sum
- * that was there and goes on following the inputs was not switched off.
+ * What the yearly calculation came to. Where its sum stands, how it is written and when it is there are not shown. A
+ * sum that was there and goes on following the inputs was not switched off.
  */
 function judgeYearly(bench: Bench, { stored, storedOff, fieldTypeId }: WrittenCalculators): Observation {
   const { inputs } = bench.contract.names.calculatorsPage
