@@ -216,8 +216,8 @@ function withoutLists(value: unknown): unknown {
 function refusesUnknownTypes(): Hooks {
   return answers('POST /v2/bulk/calculators/search', (exchange) => {
     const wanted = [at(exchange.asked(), 'calculatorTypeIds') ?? []].flat()
-    const known = catalogue.everyCalculatorType.map(({ id }) => id)
-    if (wanted.some((type) => !known.includes(String(type)))) answerWith(exchange, 400)
+    const known = new Set<unknown>(catalogue.everyCalculatorType.map(({ id }) => id))
+    if (wanted.some((type) => !known.has(type))) answerWith(exchange, 400)
   })
 }
 
