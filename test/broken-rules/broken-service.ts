@@ -33,6 +33,8 @@ export type Delivery = { path: string; headers: Record<string, string>; json: Js
 export type Hooks = {
   /** Before a call is passed on: an answer given here is the answer, and the service never hears of the call. */
   instead?: (call: Omit<Exchange, 'answer'>) => Exchange['answer'] | null
+  /** What is passed on in place of the body; undefined: the body as it came. */
+  pass?: (call: Omit<Exchange, 'answer'>) => unknown
   answer?: (exchange: Exchange) => void | Promise<void>
   file?: (file: File) => void
   /** The receiver hears nothing, and the service is told 200 ('lost') or 500 ('swallowed'). */
@@ -78,7 +80,10 @@ export async function openBrokenService(real: { url: string; filesUrl: string })
     const call = { method, path, key: headers.authorization, headers, asked: () => parsed(body) }
     const instead = hooks.instead?.(call) ?? null
     if (instead !== null) changes += 1
-    const raw = instead === null ? await send(`${real.url}${request.url}`, { method, headers, body: sent }) : null
+    const passed = hooks.pass?.(call)
+    if (passed !== undefined) changes += 1
+    const passedOn = passed === undefined ? sent : Buffer.from(JSON.stringify(passed))
+    const raw = instead === null ? await send(`${real.url}${request.url}`, { method, headers, body: passedOn }) : null
     const text2 = (raw?.body.toString('utf8') ?? '').replaceAll(real.filesUrl, `http://${downloads.host}`)
     const shown = isWebhook && receiver !== '' ? text2.replaceAll(deliveries.host, receiver) : text2
     const answer = instead ?? { status: raw?.status ?? 0, json: parsed(Buffer.from(shown)) }
@@ -218,7 +223,7 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-const passedOn = (headers: IncomingHttpHeaders) =>
+const passedHeaders = (headers: IncomingHttpHeaders) =>
   Object.fromEntries(
     Object.entries(headers).filter(
       ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name),
@@ -231,7 +236,7 @@ function send(
 ): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const sized = body === null || body.length === 0 ? {} : { 'content-length': String(body.length) }
-    const inner = httpRequest(url, { method, headers: { ...passedOn(headers), ...sized } }, (answer) => {
+    const inner = httpRequest(url, { method, headers: { ...passedHeaders(headers), ...sized } }, (answer) => {
       collect(answer).then(
         (collected) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: collected }),
         reject,

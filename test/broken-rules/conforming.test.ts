@@ -1,8 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isObject, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, answerWith, type BrokenRule, broken, calculators, endedTasks, files } from './broken-rule.ts'
+import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { conform } from '../conformance/conform.ts'
+import {
+  answers,
+  answerWith,
+  type BrokenRule,
+  broken,
+  calculators,
+  companies,
+  endedTasks,
+  files,
+} from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
-import { judgeBroken, openBroken } from './judge-broken.ts'
+import { everything, freshly, judgeBroken, openBroken } from './judge-broken.ts'
 
 let service: BrokenService
 beforeAll(async () => {
@@ -35,6 +46,14 @@ const variants: BrokenRule[] = [
       if (exchange.answer.status === 404) answerWith(exchange, 400)
     }),
   ),
+  broken('endpoints/tasks', 'only the five newest tasks are listed', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).slice(0, 5)
+    }),
+  ),
+  broken('endpoints/tasks', 'a deprecated search is not there', () =>
+    answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
+  ),
   broken('moves/cancel', 'cancelling what is cancelled is answered 200', () => {
     const cancelled = new Set<string>()
     return answers('POST /cancel', ({ path, answer }) => {
@@ -52,6 +71,13 @@ const variants: BrokenRule[] = [
   broken('calculator/period', 'a year is a text', () =>
     calculators(({ period }) => {
       if (isObject(period)) period.year = String(period.year)
+    }),
+  ),
+  broken('calculator-upsert/switches', 'the yearly sum is written with decimals, as an output', () =>
+    calculators((calculator) => {
+      if (!isYearly(calculator) || at(calculator, 'period', 'year') !== 2015) return
+      calculator.outputs = mapped(calculator.inputs, (value) => `${String(value)}.00`)
+      delete calculator.inputs
     }),
   ),
   ...(
@@ -74,6 +100,11 @@ const variants: BrokenRule[] = [
       'versioning/keeps-optional',
     ] as const
   ).map((statement) => broken(statement, 'what is queued is answered 202', () => queuesWith202())),
+  broken('versioning/deprecated/custom-identifiers', 'only identifiers of the profile are listed', () =>
+    answers('GET /custom-identifiers', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ id }) => id !== catalogue.otherCustomIdentifierId)
+    }),
+  ),
   broken('processing-rules/1', 'a deprecated search is not there', () =>
     answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
   ),
@@ -90,9 +121,79 @@ const variants: BrokenRule[] = [
   ),
 ]
 
+/** What is right, and shows nothing of the statement. */
+const unseen: BrokenRule[] = [
+  ...(['mapping/identifier', 'endpoints/custom-properties'] as const).map((statement) =>
+    broken(statement, 'the profile has no identifier yet', () =>
+      answers('GET /custom-properties', ({ answer }) => {
+        answer.json = objectsOf(answer.json).filter(({ isIdentifier }) => isIdentifier !== true)
+      }),
+    ),
+  ),
+  ...(['versioning/deprecation', 'versioning/description'] as const).map((statement) =>
+    broken(statement, 'the description is elsewhere', () =>
+      answers('GET /openapi.json', (exchange) => answerWith(exchange, 404)),
+    ),
+  ),
+  broken('endpoints/framework', 'no data point is answered by a list', () =>
+    answers('GET /frameworks/*', ({ answer }) => {
+      answer.json = withoutLists(answer.json)
+    }),
+  ),
+  ...(['company/calculators', 'company/fields'] as const).map((statement) =>
+    broken(statement, 'a search for a type that is nowhere is refused', () => refusesUnknownTypes()),
+  ),
+  broken('calculator-upsert/switches', 'the yearly calculation has not run yet', () =>
+    companies(search, (company) => {
+      company.calculators = objectsOf(company.calculators).filter((one) => !isYearly(one))
+    }),
+  ),
+]
+
+/** Years that nothing was written to. */
+const emptyYears = Array.from({ length: 15 }, (_, nth) => 2000 + nth)
+
 test.each(variants)('$statement holds where $rule', async (variant) => {
-  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'holds', isBroken: true })
+  const year = variant.statement.startsWith('answers/') ? emptyYears.shift() : undefined
+  const seen = await judgeBroken(service, variant, year === undefined ? undefined : freshly(year))
+  expect(seen).toMatchObject({ verdict: 'holds', isBroken: true })
 })
+
+/** An import without a row is answered 400 before anything else is looked at. */
+const refusesEmptyLists = (): Hooks => ({
+  instead: ({ method, path, asked }) => {
+    const body = asked()
+    if (method !== 'POST' || !/\/(company-mappings|upsert[a-z-]*)$/.test(path) || !isObject(body)) return null
+    const isEmpty = Object.values(body).some((list) => Array.isArray(list) && list.length === 0)
+    return isEmpty ? { status: 400, json: { errorCode: 'nothing_sent', message: 'Nothing was sent.' } } : null
+  },
+})
+
+test.each([
+  'errors/foreign-ids',
+  'authentication/3',
+  'endpoints/calculators-upsert',
+  'versioning/deprecated/consolidated-upsert',
+] as const)('%s holds where an import without a row is refused', async (statement) => {
+  const variant = broken(statement, 'an import without a row is refused', refusesEmptyLists)
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'holds' })
+})
+
+test.each(unseen)('$statement is not observed where $rule', async (variant) => {
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'not observed', isBroken: true })
+})
+
+test("applications are not observed where the one key is no certifier's and may not see them", async () => {
+  service.break(answers('GET /applications', (exchange) => answerWith(exchange, 403)))
+  const only = ['service/areas', 'endpoints/open-applications'] as const
+  const { entries } = await conform(service.url, { ...everything, certifierKey: null, only })
+  expect(entries.map(({ verdict }) => verdict)).toEqual(['not observed', 'not observed'])
+})
+
+const isYearly = (calculator: Json) => at(calculator, 'period', 'month') === undefined
+
+const mapped = (map: unknown, change: (value: unknown) => unknown) =>
+  Object.fromEntries(Object.entries(isObject(map) ? map : {}).map(([key, value]) => [key, change(value)]))
 
 function renameKeys(calculator: Json, name: string): void {
   calculator[name] = Object.fromEntries(
@@ -103,6 +204,20 @@ function renameKeys(calculator: Json, name: string): void {
 function endsInSuccess() {
   return endedTasks((task) => {
     if (task.status === 'PartialSuccess') task.status = 'Success'
+  })
+}
+
+/** A document without the data points that are lists. */
+function withoutLists(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((one) => at(one, 'valueType') !== 'list').map(withoutLists)
+  return isObject(value) ? mapped(value, withoutLists) : value
+}
+
+function refusesUnknownTypes(): Hooks {
+  return answers('POST /v2/bulk/calculators/search', (exchange) => {
+    const wanted = [at(exchange.asked(), 'calculatorTypeIds') ?? []].flat()
+    const known = new Set<unknown>(catalogue.everyCalculatorType.map(({ id }) => id))
+    if (wanted.some((type) => !known.has(type))) answerWith(exchange, 400)
   })
 }
 

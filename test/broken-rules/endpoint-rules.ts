@@ -46,6 +46,11 @@ export const endpointRules = (): BrokenRule[] => [
       answer.json = objectsOf(answer.json).filter(({ requestType }) => requestType !== 'BulkGetStandardHolders')
     }),
   ),
+  broken('endpoints/tasks', 'the list has older tasks, and not the newest', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).slice(1)
+    }),
+  ),
   broken('endpoints/open-tasks', 'the list of tasks is an object', () =>
     answers('GET /bulk/tasks', ({ answer }) => {
       answer.json = { tasks: answer.json }
@@ -66,7 +71,11 @@ export const endpointRules = (): BrokenRule[] => [
       if (answer.status === 200) answer.json = { groups: answer.json }
     }),
   ),
-  broken('endpoints/custom-properties', 'no custom property can be an identifier', () => noIdentifiers()),
+  broken('endpoints/custom-properties', 'the custom properties are an object', () =>
+    answers('GET /custom-properties', ({ answer }) => {
+      if (answer.status === 200) answer.json = { customProperties: answer.json }
+    }),
+  ),
   broken('endpoints/open-frameworks', 'there is no list of frameworks', () =>
     answers('GET /frameworks', (exchange) => answerWith(exchange, 404)),
   ),
@@ -189,13 +198,10 @@ export const endpointRules = (): BrokenRule[] => [
       },
     }
   }),
-  broken('versioning/deprecation', 'a deprecated endpoint is documented as current', () =>
+  broken('versioning/deprecation', 'a deprecated endpoint is documented, as deprecated', () =>
     answers('GET /openapi.json', ({ answer }) => {
-      answer.json = JSON.parse(
-        JSON.stringify(answer.json).replaceAll('"deprecated":true', '"deprecated":false'),
-      ) as unknown
       const paths = at(answer.json, 'paths') as Json
-      paths['/api/v1/bulk/calculators/search'] = { post: {} }
+      paths['/api/v1/bulk/calculators/search'] = { post: { deprecated: true } }
     }),
   ),
   ...(
@@ -217,13 +223,17 @@ export const endpointRules = (): BrokenRule[] => [
       answers(call, (exchange) => answerWith(exchange, 410)),
     ),
   ),
+  broken('versioning/deprecated/custom-identifiers', 'an identifier of the profile is not listed', () =>
+    answers('GET /custom-identifiers', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ isOwnedByInvokingCompany }) => isOwnedByInvokingCompany !== true)
+    }),
+  ),
   broken('versioning/description', 'the description leaves the task endpoint out', () =>
     answers('GET /openapi.json', ({ answer }) => {
       const paths = at(answer.json, 'paths') as Json
       delete paths['/api/v2/bulk/tasks/{correlationId}']
     }),
   ),
-  broken('mapping/identifier', 'no custom property is an identifier', () => noIdentifiers()),
   broken('reference/records', 'isIdentifier is a text', () =>
     answers('GET /custom-properties', ({ answer }) => {
       for (const property of objectsOf(answer.json)) property.isIdentifier = String(property.isIdentifier)
@@ -256,11 +266,5 @@ function takesTooMany(): Hooks {
 function noCodeOnForbidden() {
   return answers('POST /calculators/upsert', ({ answer }, body) => {
     if (answer.status === 403) delete body.errorCode
-  })
-}
-
-function noIdentifiers() {
-  return answers('GET /custom-properties', ({ answer }) => {
-    for (const property of objectsOf(answer.json)) property.isIdentifier = false
   })
 }

@@ -26,10 +26,17 @@ export const everything = {
   limits: { callMs: 20_000, pollMs: 20, taskMs: 15_000, totalMs: 180_000 },
 }
 
+/** Leave to write what is not there before, so that what comes back proves that it was stored. */
+export const freshly = (year: number) => ({ ...everything.writing, identifier: `H-7-in-${year}`, year })
+
 /** What the suite says of a statement while the service breaks a rule, and how often the rule was broken. */
-export async function judgeBroken(service: BrokenService, { statement, hooks, taskMs }: BrokenRule) {
+export async function judgeBroken(
+  service: BrokenService,
+  { statement, hooks, taskMs }: BrokenRule,
+  writing = everything.writing,
+) {
   const limits = { ...everything.limits, ...(taskMs !== undefined && { taskMs }) }
   const breaking = service.break(hooks())
-  const { entries } = await conform(service.url, { ...everything, limits, only: [statement] })
+  const { entries } = await conform(service.url, { ...everything, writing, limits, only: [statement] })
   return { verdict: entries[0]?.verdict, seen: entries[0]?.seen, isBroken: breaking.changes() > 0 }
 }

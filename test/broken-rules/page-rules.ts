@@ -1,4 +1,5 @@
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { answers, type BrokenRule, broken, calculators, companies, files, periods } from './broken-rule.ts'
 import type { Json } from './broken-service.ts'
 
@@ -97,6 +98,11 @@ export const pageRules = (year: number): BrokenRule[] => [
       if (company.fields) company.fields = { ...(company.fields as Json), [unknownId]: ['x'] }
     }),
   ),
+  broken('company/fields', 'a value of a property of another profile is there', () =>
+    companies(search, (company) => {
+      if (company.fields) company.fields = { ...(company.fields as Json), [catalogue.otherCustomIdentifierId]: ['7'] }
+    }),
+  ),
   broken('company/fields', 'fields is empty where none apply', () =>
     companies(search, (company) => {
       company.fields ??= {}
@@ -183,6 +189,12 @@ export const pageRules = (year: number): BrokenRule[] => [
   ),
   broken('answers/omission', 'omissions are not stored', () => periods(year, (period) => void delete period.omissions)),
   broken('calculator-upsert/group', 'a calculator upsert needs no group', () => takesAnything()),
+  broken('calculator-upsert/group', 'a calculator upsert needs no group, and only an empty one is refused', () =>
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status !== 400 || objectsOf(at(asked(), 'companies')).length === 0) return
+      Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
+    }),
+  ),
   broken('calculator-upsert/identifier', 'a calculator upsert needs no identifier', () => takesAnything()),
   broken('calculator-upsert/field-type', 'an input is stored under another field type', () =>
     calculators((calculator) => {
@@ -190,13 +202,13 @@ export const pageRules = (year: number): BrokenRule[] => [
       calculator.inputs = Object.fromEntries(Object.values(calculator.inputs).map((value) => [unknownId, value]))
     }),
   ),
-  broken('calculator-upsert/switches', 'yearly calculation stays off', () =>
-    companies(search, (company) => {
-      company.calculators = objectsOf(company.calculators).filter(
-        (calculator) => at(calculator, 'period', 'year') !== year || at(calculator, 'period', 'month') !== undefined,
-      )
-    }),
-  ),
+  broken('calculator-upsert/switches', 'yearly calculation cannot be switched off', () => ({
+    pass: ({ path, asked }) => {
+      const body = JSON.stringify(asked() ?? null)
+      const switched = body.replaceAll('"automaticYearlyCalculation":false', '"automaticYearlyCalculation":true')
+      return path.endsWith('/calculators/upsert') && switched !== body ? JSON.parse(switched) : undefined
+    },
+  })),
 ]
 
 function mapValues(map: unknown, change: (value: unknown) => unknown): void {

@@ -5,7 +5,7 @@ import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt, hotelAt, isKnownToService } from '../../src/sandbox/hotels.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
-import { identifiedBy, mapHotels, partnerId } from './bodies.ts'
+import { identifiedBy, mapHotels, mappingOf, mappings, partnerId } from './bodies.ts'
 import type { Task } from './documents.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
@@ -130,6 +130,15 @@ describe('the companies search', () => {
     expect(await ids('other-key')).toEqual([10, 20, 30, 40, 60].map((number) => companyIdAt(seed, number)))
     expect(await ids('certifier-key')).toEqual([])
   })
+})
+
+it('the companies search of a profile shows nothing of what another one keeps of a company, nor when it changed that', async () => {
+  const pages = async () =>
+    JSON.stringify(await sandbox.pages(await sandbox.run('companiesSearch', { customPropertyIds: [brandPropertyId] })))
+  const before = await pages()
+  const mapping = mappings([mappingOf(hotelAt(seed, 10))], otherCustomIdentifierId)
+  expect((await sandbox.run('companyMappings', mapping, 'other-key')).status).toBe('Success')
+  expect(await pages()).toBe(before)
 })
 
 it('lists every standard, with its levels where it has any, page by page', async () => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type { LoggedDelivery } from '../../src/sandbox/webhooks/delivery-log.ts'
 import {
   judgedAddresses,
+  judgeTarget,
   judgeUrl,
   pinnedLookup,
   type TargetAddress,
@@ -203,8 +204,8 @@ describe('with --allow-insecure-webhooks', () => {
     'ftp://127.0.0.1/',
     `http://127.0.0.1/${'a'.repeat(2048)}`,
     'nonsense',
-  ])('%s is refused all the same', (url) => {
-    expect(() => judgeUrl(url, true)).toThrow(TargetRefused)
+  ])('%s is refused all the same', async (url) => {
+    await expect(judgeTarget(url, { lookup, allowInsecure: true })).rejects.toThrow(TargetRefused)
   })
 })
 
@@ -218,6 +219,17 @@ describe('the connection', () => {
     expect(await ask({ all: false })).toEqual([null, publicAddress, 4])
     names.set('partner.example', [publicAddress, '127.0.0.1'])
     expect(await ask({ all: true })).toEqual([expect.any(TargetRefused), []])
+  })
+
+  it('a URL that was taken is delivered to, also where it is longer as it is spelt afterwards', async () => {
+    names.set('partner.example', [publicAddress])
+    const base = 'https://partner.example?t='
+    const { status, body: webhook } = await create(base + 'x'.repeat(2048 - base.length))
+    expect([status, webhook.url.length]).toEqual([201, 2049])
+    names.set('partner.example', ['127.0.0.1'])
+    expect((await pressTest(webhook.id)).attempts).toEqual([
+      expect.objectContaining({ error: expect.stringContaining('loopback') }),
+    ])
   })
 
   it('the connection is not made where a public name has come to lead inside between configuration and delivery', async () => {

@@ -99,6 +99,39 @@ describe('the world of a file', () => {
     }
   })
 
+  it('an identifier of type Number names companies in every import but that of answers', async () => {
+    const [property] = head.customProperties
+    const numbered = await openSandbox({
+      world: await worldOf('numbered.world', [
+        { ...head, customProperties: [{ ...property, type: 'Number' }] },
+        { ...hotel, properties: {} },
+      ]),
+      companies: 0,
+    })
+    const companies = { customIdentifierId: identifier }
+    const mapping = { ...companies, companies: [{ id: 'H-1', hotelCode: hotel.hotelCode }] }
+    const value = { identifier: 'H-1', customProperties: [{ propertyId: identifier, value: 'H-1' }] }
+    const holder = { identifier: 'H-1', standardId: uuid('d') }
+    const answered = {
+      identifiedBy: { customProperty: { customPropertyId: identifier, value: 'H-1' } },
+      periods: [{ periodType: 'Yearly', year: 2025, omissions: [{ questionId: uuid('e') }] }],
+    }
+    const reasons = (task: { error?: { rowErrors: { reason: string }[] } }) =>
+      task.error?.rowErrors.map(({ reason }) => reason) ?? []
+    try {
+      expect((await numbered.run('companyMappings', mapping, key)).status).toBe('Success')
+      expect((await numbered.run('calculatorsUpsert', input(meter, '10'), key)).status).toBe('Success')
+      const values = await numbered.run('companiesUpsert', { ...companies, companies: [value] }, key)
+      expect(reasons(values)).toEqual(['custom_property_is_identifier'])
+      const holders = await numbered.run('standardHoldersUpsert', { ...companies, holders: [holder] }, key)
+      expect(reasons(holders)).toEqual(['standard_not_found'])
+      const answers = await numbered.run('frameworkAnswersUpsert', { companies: [answered] }, key)
+      expect(reasons(answers)).toEqual(['custom_property_not_usable'])
+    } finally {
+      await numbered.close()
+    }
+  })
+
   it('has calculators of any texts, on a page that names exactly their variables', async () => {
     const inputs = { [meter ?? '']: '5" pipe', [uuid('b')]: '\\"' }
     const [calculator] = hotel.calculators

@@ -3,7 +3,6 @@ import { applicationsOf } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { deprecated } from '../evidence/deprecated.ts'
 import {
-  ask,
   customProperties,
   frameworks,
   frameworkTrees,
@@ -12,7 +11,7 @@ import {
   questionTrees,
   unitTypes,
 } from '../evidence/reference-evidence.ts'
-import { otherPages, otherSearchNames, searches } from '../evidence/searches.ts'
+import { otherPages, otherSearchNames, searches, searchNames } from '../evidence/searches.ts'
 import { isTerminal, listTasks } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
@@ -23,7 +22,7 @@ import {
   writeMapping,
   writeProperties,
 } from '../evidence/written-rest.ts'
-import { differs, faultless, holds, judged, notObserved, together } from '../observation.ts'
+import { differs, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, isObject, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
@@ -96,16 +95,12 @@ export const endpointChecks: Checks<'endpoints'> = {
   'endpoints/open-task': given(searches, ({ runs: { calculators } }) =>
     calculators.task === null ? notObserved('no task ended') : holds(Object.keys(calculators.task).join(', ')),
   ),
-  'endpoints/tasks': given(searches, async ({ runs }, bench) => {
-    const names = bench.contract.names.task
+  'endpoints/tasks': given(searches, async ({ runs, snapshots }, bench) => {
     const { status, json } = await listTasks(bench)
-    const listed = objectsOf(json)
-    const ours = new Set(Object.values(runs).map(({ correlationId }) => correlationId))
-    const found = listed.filter((task) => ours.has(textOf(task[names.correlationId])))
-    const withStatus = found.filter((task) => textOf(task[names.status]) !== null)
-    return judged(
-      found.length === ours.size && withStatus.length === found.length,
-      `${status}: ${found.length} of our ${ours.size} searches among ${listed.length}`,
+    const sent = searchNames.map((name, nth) => ({ ...runs[name], listed: snapshots[0]?.[nth] ?? null }))
+    return together(
+      judged(status === 200, `${status} with ${objectsOf(json).length} tasks`),
+      judgeNewest(sent.filter(({ correlationId }) => correlationId !== null)),
     )
   }),
   'endpoints/open-tasks': given(listTasks, ({ json }) => {
@@ -131,11 +126,21 @@ export const endpointChecks: Checks<'endpoints'> = {
     const points = (await questionTrees(bench)).flatMap(({ questions }) =>
       questions.flatMap(({ dataPoints }) => dataPoints),
     )
-    const options = points.reduce((sum, { optionIds }) => sum + optionIds.length, 0)
+    const lists = points.filter(
+      ({ valueType, optionIds }) => valueType.toLowerCase() === 'list' || optionIds.length > 0,
+    )
     const status = trees.map((tree) => tree.status)
-    return judged(
-      status.every((one) => one === 200) && options > 0,
-      `${status.join(', ')}: ${points.length} data points, ${options} option ids`,
+    return together(
+      judged(
+        status.every((one) => one === 200),
+        `${status.join(', ')}: ${points.length} data points`,
+      ),
+      lists.length === 0
+        ? notObserved('no data point is answered by a list')
+        : faultless(
+            lists.filter(({ optionIds }) => optionIds.length === 0).map(({ id }) => `${id} has no options`),
+            `${lists.length} of them with options`,
+          ),
     )
   }),
   'endpoints/groups': given(groups, judgeList),
@@ -143,7 +148,9 @@ export const endpointChecks: Checks<'endpoints'> = {
     const identifiers = list.filter(({ isIdentifier }) => isIdentifier).length
     return together(
       judgeList(await customProperties(bench)),
-      judged(identifiers > 0, `${identifiers} can be identifiers`),
+      identifiers === 0
+        ? notObserved('no custom property is an identifier yet')
+        : holds(`${identifiers} can be identifiers`),
     )
   }),
   'endpoints/open-frameworks': given(frameworks, judgeList),
@@ -163,14 +170,14 @@ export const endpointChecks: Checks<'endpoints'> = {
     })(bench)
     return together(holds(bodies.join('; ')), upserts)
   },
-  'endpoints/open-applications': async (bench) => {
-    const answer = await ask(bench, 'application', bench.contract.otherEndpoints.applications)
-    await applicationsOf(bench)
-    return judged(
-      answer.status === 200 && Array.isArray(answer.json),
-      `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
-    )
-  },
+  'endpoints/open-applications': given(applicationsOf, ({ answer, seen }) =>
+    answer === null
+      ? seen
+      : judged(
+          answer.status === 200 && Array.isArray(answer.json),
+          `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
+        ),
+  ),
   'endpoints/open-submitted': given(searches, ({ runs }, bench) => {
     const { json } = runs.calculators.submitted
     const { correlationId } = bench.contract.names.submitted
@@ -185,6 +192,20 @@ export const endpointChecks: Checks<'endpoints'> = {
     const answers = [...Object.values(latest), status, customIdentifiers]
     return allAnswer(answers, `${answers.length} deprecated reads answer`)
   }),
+}
+
+/**
+ * How many tasks are listed is not shown. The newest ones are listed when the last of them is, and all that came after
+ * one that is. `listed`: the status in the list that was read right after the last submission.
+ */
+function judgeNewest(sent: readonly { label: string; listed: string | null }[]): Observation {
+  const first = sent.findIndex(({ listed }) => listed !== null)
+  const leftOut = sent.slice(first < 0 ? -1 : first).filter(({ listed }) => listed === null)
+  if (sent.length === 0) return notObserved('no search was queued')
+  return faultless(
+    leftOut.map(({ label }) => `the task of ${label} is not in it with a status`),
+    `the newest ${sent.length - first} of ours, each with a status`,
+  )
 }
 
 function judgeList(answer: Answer) {

@@ -122,17 +122,23 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
       const strange = Object.keys(at(company, fields) ?? {}).find((id) => !requestedPropertyIds.includes(id))
       return strange === undefined ? mapFault('fields', company[fields], isListOfTexts) : `${strange} was not asked for`
     })
-    return together(shaped, await absentInCompanies(bench))
+    return together(shaped, await resolvedFields(bench), await absentInCompanies(bench))
   }),
   'company/calculators': async (bench) => {
     const { calculators } = bench.contract.names.calculatorsPage
     const { nowhere } = await narrowSearches(bench)
+    const isEmpty = (list: unknown) => Array.isArray(list) && list.length === 0
     const none = (await companiesOn(bench, nowhere)).map((company) => company[calculators])
-    const empty = judged(
-      none.length > 0 && none.every((list) => Array.isArray(list) && list.length === 0),
-      'empty lists when nothing matches',
-      `where nothing matches: ${[...new Set(none.map((list) => (Array.isArray(list) && list.length === 0 ? 'an empty list' : kindOf(list))))].join(', ') || 'no company'}`,
-    )
+    const others = none.filter((list) => !isEmpty(list)).map(kindOf)
+    const seen = none.length > 0 || (await companiesSeen(bench)).some((company) => isEmpty(company[calculators]))
+    // What a search for a type that does not exist is answered with is not shown.
+    const empty = seen
+      ? judged(
+          others.length === 0,
+          'empty lists when nothing matches',
+          `where nothing matches: ${[...new Set(others)].join(', ')}`,
+        )
+      : notObserved('no company without calculators came by')
     return together(await member('companies', 'calculators', 'arrays', Array.isArray)(bench), empty)
   },
   'calculator/id': member('calculators', 'id', 'UUIDs', isUuid),
@@ -247,9 +253,21 @@ async function absentEverywhere(bench: Bench, name: string, seen: string): Promi
   )
 }
 
+/** Every key of `fields` stands in the head of its page, which has what the profile owns. */
+async function resolvedFields(bench: Bench): Promise<Observation> {
+  const names = bench.contract.names.calculatorsPage
+  const faults = (await calculatorPages(bench)).documents.flatMap((page) => {
+    const listed = objectsOf(at(page, names.customProperties)).map((property) => property[names.id])
+    const keys = objectsOf(at(page, names.companies)).flatMap((company) => Object.keys(at(company, names.fields) ?? {}))
+    return keys.filter((key) => !listed.includes(key)).map((key) => `${key} is not in ${names.customProperties}`)
+  })
+  return faultless(faults, `each of them in ${names.customProperties}`)
+}
+
 async function absentInCompanies(bench: Bench): Promise<Observation> {
   const { fields } = bench.contract.names.calculatorsPage
   const companies = await companiesOn(bench, (await narrowSearches(bench)).nowhere)
+  if (companies.length === 0) return notObserved('the narrow search has no company')
   return faultless(
     faultsOf(companies, (company) => (fields in company ? `fields is ${kindOf(company[fields])}` : null)),
     'absent when none apply',

@@ -97,12 +97,10 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
   }),
   'service/areas': given(searches, async ({ runs }, bench) => {
     const lookup = await unitTypes(bench)
-    const applications = await bench.wire.call(bench.contract.otherEndpoints.applications)
-    const found = judged(applications.status === 200, `applications answered ${applications.status}`)
     return together(
       judgeSearch(bench, runs.companies),
       judged(lookup.status === 200, 'lookups answer', `unit types answered ${lookup.status}`),
-      found,
+      (await applicationsOf(bench)).seen,
     )
   }),
   'service/area-mapping': givenHotel(writeMapping, ({ run }, bench) =>

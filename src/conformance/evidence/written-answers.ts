@@ -4,10 +4,10 @@ import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
 import { type DataPoint, type FrameworkTree, questionTrees } from './reference-evidence.ts'
-import { runTask } from './task-run.ts'
+import { addressesIn, runTask } from './task-run.ts'
 
 /** What was sent of answers and omissions, and what came back. */
-type WrittenAnswers = {
+export type WrittenAnswers = {
   framework: FrameworkTree
   /** Kinds of value that were sent. */
   valueTypes: string[]
@@ -21,6 +21,8 @@ type WrittenAnswers = {
   failing: TaskRun
   /** Rows of the request that must fail, and those that must not. */
   badRows: number
+  /** Whether the year is known to have been empty before: only then does what came back prove anything. */
+  isFresh: boolean
   /** The hotel's periods of that year, as the framework answers search shows them afterwards. */
   stored: WireObject[]
 }
@@ -66,6 +68,7 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
       ]),
     ]
     const send = (body: WireObject) => runTask(bench, 'frameworkAnswersUpsert', endpoints.frameworkAnswersUpsert, body)
+    const before = await storedPeriods(bench, hotel)
     const mixed = await send({ [names.frameworkId]: framework.id, [names.companies]: [...good, ...bad] })
     const withoutFramework = await send(omissionBody(bench, hotel, first.id))
     const failing = await send({ [names.companies]: bad })
@@ -78,7 +81,8 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
       withoutFramework,
       failing,
       badRows: 3,
-      stored: await storedPeriods(bench, hotel),
+      isFresh: before?.length === 0,
+      stored: (await storedPeriods(bench, hotel)) ?? [],
     }
   })
 }
@@ -164,11 +168,13 @@ function valueFor(names: Bench['contract']['names']['frameworkAnswers'], point: 
   }
 }
 
-async function storedPeriods(bench: Bench, { companyId, writing }: Hotel): Promise<WireObject[]> {
+/** The hotel's periods of the year that is written to; null when the search listed no page. */
+async function storedPeriods(bench: Bench, { companyId, writing }: Hotel): Promise<WireObject[] | null> {
   const { names, endpoints } = bench.contract
   const page = names.frameworkAnswersPage
   const body = { [names.frameworkAnswersSearch.customPropertyIds]: [writing.customIdentifierId] }
   const search = await runTask(bench, 'frameworkAnswersSearch', endpoints.frameworkAnswersSearch, body)
+  if (addressesIn(bench, search.task).length === 0) return null
   const found = await findRecord(bench, search.task, page.companies, (company) => company[page.id] === companyId)
   bench.note('frameworkAnswersPage', { [page.companies]: [found] })
   return objectsOf(found?.[page.periods]).filter((one) => one[page.year] === writing.year)

@@ -6,22 +6,23 @@ import { findRecord, type Hotel, nobody } from './hotel.ts'
 import { calculatorsSeen } from './searches.ts'
 import { fileAddressIn, runTask } from './task-run.ts'
 
-type WrittenCalculators = {
+export type WrittenCalculators = {
   fieldTypeId: string
   run: TaskRun
   /** The result file; null when the task named none. */
   file: unknown
   /**
-   * The hotel's calculators of that year, with yearly calculation on, and after it was switched off and the inputs
-   * blanked.
+   * The hotel's calculators of that year, with yearly calculation on, and after it was switched off and then the value
+   * of April changed.
    */
   stored: WireObject[]
-  storedAfter: WireObject[]
+  storedOff: WireObject[]
+  /** The inputs blanked, with yearly calculation off. */
   takenBack: TaskRun
 }
 
-/** The two values that are sent for March and April, and their sum. */
-export const inputValues = { march: '12.50', april: '7.5', sum: '20' }
+/** The values that are sent for March and April, and then for April alone, and the sums of the two. */
+export const inputValues = { march: '12.50', april: '7.5', sum: 20, laterApril: '9.5', laterSum: 22 }
 
 /** Feeds the hotel's calculators and takes it back; a sentence instead when no field type is known. */
 export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCalculators | string> {
@@ -31,44 +32,56 @@ export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCal
     if (fieldTypeId === null) return 'no calculator was seen whose inputs name a field type: name one with --field-type'
     const send = (companies: WireObject[]) =>
       runTask(bench, 'calculatorsUpsert', endpoints.calculatorsUpsert, calculatorsBody(bench, hotel, companies))
-    const input = (id: string, value: string) => ({
-      [names.calculators.fieldTypeId]: id,
-      [names.calculators.value]: value,
-    })
-    const month = (number: number, ...inputs: WireObject[]) => ({
-      [names.calculators.period]: {
-        [names.calculators.year]: hotel.writing.year,
-        [names.calculators.month]: monthName(number),
-      },
-      [names.calculators.inputs]: inputs,
-    })
-    const company = (identifier: string, calculators: WireObject[], automatic: boolean) => ({
-      [names.calculators.identifier]: identifier,
+    const { identifier } = hotel.writing
+    const month = (number: number, id: string, value: string) => monthly(bench, hotel, number, { id, value })
+    const company = (named: string, calculators: WireObject[], automatic: boolean) => ({
+      ...entry(bench, named, calculators),
       [names.calculators.automaticYearlyCalculation]: automatic,
       [names.calculators.automaticPublishing]: false,
-      [names.calculators.calculators]: calculators,
     })
-    const { identifier } = hotel.writing
+    const fed = (march: string, april: string) => [month(3, fieldTypeId, march), month(4, fieldTypeId, april)]
     const run = await send([
-      company(
-        identifier,
-        [month(3, input(fieldTypeId, inputValues.march)), month(4, input(fieldTypeId, inputValues.april))],
-        true,
-      ),
-      company(nobody, [month(3, input(randomUUID(), '1'))], false),
+      company(identifier, fed(inputValues.march, inputValues.april), true),
+      company(nobody, [month(3, randomUUID(), '1')], false),
     ])
     const address = fileAddressIn(bench, run.task)
     const file = address === null ? null : await bench.wire.download(address)
     bench.note('calculatorsResult', file)
     const stored = await calculatorsOf(bench, hotel)
-    const takenBack = await send([
-      company(identifier, [month(3, input(fieldTypeId, '')), month(4, input(fieldTypeId, ''))], false),
-    ])
-    return { fieldTypeId, run, file, stored, takenBack, storedAfter: await calculatorsOf(bench, hotel) }
+    // Whether a switch or the inputs of one request come first is not shown: the switch has a request of its own.
+    await send([company(identifier, fed(inputValues.march, inputValues.april), false)])
+    await send([company(identifier, [month(4, fieldTypeId, inputValues.laterApril)], false)])
+    const storedOff = await calculatorsOf(bench, hotel)
+    const takenBack = await send([company(identifier, fed('', ''), false)])
+    return { fieldTypeId, run, file, stored, storedOff, takenBack }
   })
 }
 
-/** A calculator upsert of these companies, or of none. */
+/** An entry that names no company: nothing of it can be stored. Whether an empty list is taken is not shown. */
+export function entryOfNobody(bench: Pick<Bench, 'contract'>, hotel: Hotel): WireObject {
+  return entry(bench, nobody, [monthly(bench, hotel, 3, { id: randomUUID(), value: '1' })])
+}
+
+function entry({ contract }: Pick<Bench, 'contract'>, identifier: string, calculators: WireObject[]): WireObject {
+  const names = contract.names.calculators
+  return { [names.identifier]: identifier, [names.calculators]: calculators }
+}
+
+/** One input of a month of the year that is written to. */
+function monthly(
+  { contract }: Pick<Bench, 'contract'>,
+  { writing }: Hotel,
+  month: number,
+  { id, value }: { id: string; value: string },
+): WireObject {
+  const names = contract.names.calculators
+  return {
+    [names.period]: { [names.year]: writing.year, [names.month]: monthName(month) },
+    [names.inputs]: [{ [names.fieldTypeId]: id, [names.value]: value }],
+  }
+}
+
+/** A calculator upsert of these entries. */
 export function calculatorsBody(
   { contract }: Pick<Bench, 'contract'>,
   { writing }: Hotel,

@@ -8,13 +8,15 @@ import { properties, questionTrees } from './reference-evidence.ts'
 import { otherPages, pagesOf } from './searches.ts'
 import { fileAddressIn, runTask } from './task-run.ts'
 import { omissionBody, tooManyOmissions } from './written-answers.ts'
-import { calculatorsBody } from './written-calculators.ts'
+import { calculatorsBody, entryOfNobody } from './written-calculators.ts'
 
 type WrittenMapping = {
   run: TaskRun
   file: unknown
   /** The hotel's values of the identifier, as the companies search shows them afterwards. */
   values: unknown
+  /** Whether the hotel had the value of the identifier before: then that it has it proves nothing. */
+  hadValue: boolean
 }
 
 /** Maps the hotel with the details that the service shows of it, and one id without details, which matches nothing. */
@@ -29,7 +31,9 @@ export function writeMapping(bench: Bench, hotel: Hotel): Promise<WrittenMapping
     const address = fileAddressIn(bench, run.task)
     const file = address === null ? null : await bench.wire.download(address)
     bench.note('companyMappingsResult', file)
-    return { run, file, values: await valuesAfter(bench, hotel) }
+    const before = at(hotel.record, bench.contract.names.companiesPage.fields, hotel.writing.customIdentifierId)
+    const hadValue = Array.isArray(before) && before.includes(hotel.writing.identifier)
+    return { run, file, values: await valuesAfter(bench, hotel), hadValue }
   })
 }
 
@@ -115,7 +119,7 @@ export function writeHolders(bench: Bench, hotel: Hotel): Promise<TaskRun> {
 
 export type DeprecatedUpserts = { performanceAnswers: TaskRun; consolidated: TaskRun; companies: TaskRun }
 
-/** The deprecated upserts with what their successors were sent; the consolidated one with empty lists. */
+/** The deprecated upserts with what their successors were sent; the consolidated one with rows of nobody. */
 export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedUpserts> {
   return bench.once('deprecated upserts', async () => {
     const { names, otherEndpoints } = bench.contract
@@ -129,8 +133,17 @@ export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedU
       ),
       consolidated: await send('standardHoldersUpsertV1', otherEndpoints.standardHoldersUpsertV1, {
         [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
-        [names.companies.companies]: [],
-        [names.standardHolders.holders]: [],
+        [names.companies.companies]: [
+          {
+            [names.companies.identifier]: nobody,
+            [names.companies.customProperties]: [
+              { [names.companies.propertyId]: randomUUID(), [names.companies.value]: 'nowhere' },
+            ],
+          },
+        ],
+        [names.standardHolders.holders]: [
+          { [names.standardHolders.identifier]: nobody, [names.standardHolders.standardId]: randomUUID() },
+        ],
       }),
       companies: await send('companiesUpsertV1', otherEndpoints.companiesUpsertV1, mappingBody(bench, hotel)),
     }
@@ -140,13 +153,13 @@ export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedU
 type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
 
 /**
- * Calculator upserts of no company that must be refused: an id that is missing, or belongs to nobody; one of them
+ * Calculator upserts of nobody that must be refused: an id that is missing, or belongs to nobody; one of them
  * twice.
  */
 export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
   return bench.once('refused upserts', async () => {
     const { names, endpoints } = bench.contract
-    const whole = calculatorsBody(bench, hotel, [])
+    const whole = calculatorsBody(bench, hotel, [entryOfNobody(bench, hotel)])
     const without = (name: string) => Object.fromEntries(Object.entries(whole).filter(([key]) => key !== name))
     const send = async (body: WireObject) => {
       const answer = await bench.wire.call(endpoints.calculatorsUpsert, { body })

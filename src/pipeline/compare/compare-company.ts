@@ -12,6 +12,8 @@ export type Judge = {
   expected: (row: SentRow) => Expected | null
   /** Whether two values that are written differently may be the same, so that nothing can be said. */
   incomparable: (expected: Value, stored: Value) => boolean
+  /** Whether the time that a page shows of a thing may be that of our own writing, by the company's settled rows. */
+  maybeOurs: (changedAt: Date, settled: readonly SentRow[]) => boolean
 }
 
 /**
@@ -25,7 +27,7 @@ export type Judge = {
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,
-  { expected, incomparable }: Judge,
+  { expected, incomparable, maybeOurs }: Judge,
 ): { counts: Counts; findings: Finding[]; unjudged: number[] } {
   const counts: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
   const findings: Finding[] = []
@@ -62,10 +64,16 @@ export function compareCompany(
       sent: last.wanted.shown,
       stored: absent ? null : there.values.map(valueWords).join(' / '),
       cause: absent ? (stored === null ? 'company_not_returned' : 'value_not_returned') : null,
-      changed_there_at: there?.changedAt?.toISOString() ?? null,
+      changed_there_at: theirChange(there)?.toISOString() ?? null,
     })
   }
   return { counts, findings, unjudged }
+
+  function theirChange(there: Stored | undefined): Date | null {
+    const changedAt = there?.changedAt ?? null
+    const settled = rows.filter(({ standing }) => standing === 'settled')
+    return changedAt === null || maybeOurs(changedAt, settled) ? null : changedAt
+  }
 
   function mayBeEqual(wanted: Expected, values: readonly Value[] = []): boolean {
     return values.some((value) => incomparable(wanted.value, value))

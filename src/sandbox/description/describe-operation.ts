@@ -22,14 +22,13 @@ export const commonAnswers = {
 
 /** One operation object of the document. `error`: what errors are answered with, as it is referred to. */
 export function describeOperation(operation: Described, components: Components, error: JsonSchema): JsonSchema {
-  const { id, tag, summary, description, deprecated, body, open, server, resultFile } = operation
+  const { id, tag, summary, description, body, open, server, resultFile } = operation
   const parameters = [...pathParameters(operation.path), ...queryParameters(operation, components)]
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
-    ...(deprecated && { deprecated }),
     ...(open && { security: [] }),
     ...(server !== undefined && { servers: [{ url: server }] }),
     ...(parameters.length > 0 && { parameters }),

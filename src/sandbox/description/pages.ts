@@ -25,7 +25,7 @@ function companiesPage({ names: { companiesPage: names } }: Contract): z.ZodType
     countryCode: value.optional(),
     hotelCode: value.optional(),
     bookingId: value.optional(),
-    changedAt: z.iso.datetime().optional().meta({ description: 'When a custom property value last changed.' }),
+    changedAt: z.iso.datetime().optional().meta({ description: 'When a value of the profile last changed.' }),
     fields,
   }).meta({ id: 'CompaniesPageCompany' })
   return document(names, { customProperties, companies: z.array(company) }).meta({ id: 'CompaniesPage' })

@@ -28,14 +28,17 @@ const tags = [
   { name: 'Description', description: 'This document.' },
 ]
 
-/** The OpenAPI description of the service, with its webhooks and result files. */
+/**
+ * The OpenAPI description of the service, with its webhooks and result files. Deprecated endpoints answer as before and
+ * are no longer documented (specification, Versioning).
+ */
 export function describeService(sandbox: Sandbox, operations: readonly Operation[]): JsonSchema {
   const { contract } = sandbox
   return describeApi({
     ...{ title: 'Bulk Data Exchange Service', description, tags },
     server: sandbox.apiUrl(),
     operations: [
-      ...operations,
+      ...operations.filter(({ deprecated }) => !deprecated),
       resultFile(sandbox),
       describesItself(contract.otherEndpoints.description, 'Description'),
     ],

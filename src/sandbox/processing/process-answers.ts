@@ -1,3 +1,4 @@
+import { ownedProperty } from '../requests/check-access.ts'
 import type { AnswersRequest, CompanyReference, PeriodEntry } from '../requests/read-answers.ts'
 import { isUuid } from '../requests/read-json.ts'
 import type { World } from '../service-world.ts'
@@ -29,7 +30,7 @@ export async function processAnswers(work: Work, request: AnswersRequest, record
     )
     const rows = createRows(request.frameworkId)
     for (const [index, { reference, periods }] of slice.entries()) {
-      const found = resolved[index]
+      const found = judgeReference(work, reference) ?? resolved[index]
       if (!found) continue
       const company: Resolved = framework ? { companyId: null, failure: framework } : found
       const named = nameCompany(reference, found)
@@ -44,6 +45,15 @@ export async function processAnswers(work: Work, request: AnswersRequest, record
 function nameCompany(reference: CompanyReference, { companyId }: Resolved): Named {
   if ('value' in reference) return { companyId, identifier: reference.value }
   return { companyId: isUuid(reference.companyId) ? reference.companyId : null, identifier: null }
+}
+
+/** Only a String property can name the company of an entry (specification, Framework answers upsert request). */
+function judgeReference({ sandbox, profileId }: Work, reference: CompanyReference): Resolved | null {
+  if ('companyId' in reference) return null
+  const property = ownedProperty(sandbox.world, profileId, reference.propertyId)
+  if (property === undefined || property.type === 'String') return null
+  const message = `"${reference.propertyId}" is not a String property of this key's profile.`
+  return { companyId: null, failure: { reason: 'custom_property_not_usable', message } }
 }
 
 function judgeFramework(world: World, frameworkId: string | null): Failure | null {

@@ -10,7 +10,7 @@ export type Resolved = { companyId: string; failure: null } | { companyId: null;
 
 /**
  * The companies that references name, in the same order. A reference is a company id, or a value of one of the
- * profile's own String properties; the company must be in one of the groups `groupIds`, by default all of the
+ * profile's own properties, of any type; the company must be in one of the groups `groupIds`, by default all of the
  * profile's.
  */
 export async function resolveCompanies(
@@ -29,8 +29,8 @@ export async function resolveCompanies(
         : failed('company_not_found', `No company has the id "${reference.companyId}".`)
     }
     const property = ownedProperty(sandbox.world, profileId, reference.propertyId)
-    if (property?.type !== 'String') {
-      const message = `"${reference.propertyId}" is not a String property of this key's profile.`
+    if (property === undefined) {
+      const message = `"${reference.propertyId}" is not a property of this key's profile.`
       return failed('custom_property_not_usable', message)
     }
     const [companyId, ...others] = holders.get(keyOf(reference)) ?? []

@@ -30,7 +30,6 @@ export const maxUrlLength = 2048
  * @throws {TargetRefused} with a reason that never repeats what may be credentials.
  */
 export function judgeUrl(text: string, allowInsecure: boolean): URL {
-  if (text.length > maxUrlLength) throw new TargetRefused(`this one is longer than ${maxUrlLength} characters`)
   if (!URL.canParse(text)) throw new TargetRefused('this is no absolute URL')
   const url = new URL(text)
   if (url.protocol !== 'https:' && !(allowInsecure && url.protocol === 'http:')) {
@@ -63,8 +62,12 @@ export async function judgedAddresses(
   return addresses
 }
 
-/** Everything that configuration judges: the spelling, and where the host name leads at this moment. */
+/**
+ * Everything that configuration judges: the length, the spelling, and where the host name leads at this moment. A
+ * delivery goes by the URL as it is spelt afterwards, which may be longer.
+ */
 export async function judgeTarget(text: string, rules: { lookup: TargetLookup; allowInsecure: boolean }): Promise<URL> {
+  if (text.length > maxUrlLength) throw new TargetRefused(`this one is longer than ${maxUrlLength} characters`)
   const url = judgeUrl(text, rules.allowInsecure)
   if (!rules.allowInsecure && addressKind(bareHost(url)) === null) await judgedAddresses(bareHost(url), rules)
   return url

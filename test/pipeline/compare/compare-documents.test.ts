@@ -302,6 +302,51 @@ describe('a custom property that the search asked for and left out', () => {
   })
 })
 
+describe('a custom property of a company that has one time for all of its values', () => {
+  const [spoilt, sent] = [uuid('spoilt'), uuid('sent')]
+  const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000)
+  const value = async (property: string, hours: number) => {
+    const rowId = await night.accepted({
+      ...{ stream: 'custom_property_values', hotel: 'H-1', key: `H-1 ${property}` },
+      content: { property_id: property, value: '12' },
+    })
+    await sql`
+      with accepted as (
+        update acceptance set accepted_at = ${ago(hours)} where ${ofRow(rowId)} returning outcome_submission)
+      update submission set attempted_at = ${ago(hours)} from accepted
+      where submission_id = outcome_submission`.execute(night.ferry.ledger.db)
+  }
+  /** Compares while the one is spoilt; says since when that is known to be so. */
+  const changedThere = async (changedAt: Date) => {
+    await night.compared({
+      search: 'companiesSearch',
+      body: { customPropertyIds: [spoilt, sent] },
+      lists: {
+        customProperties: [spoilt, sent].map((id) => ({ id, name: 'A property' })),
+        companies: [{ id: uuid('A'), changedAt, fields: { [spoilt]: ['7'], [sent]: ['12'] } }],
+      },
+    })
+    const differences = await night.ferry.ledger.db.selectFrom('row_difference').select('changed_there_at').execute()
+    return differences.map(({ changed_there_at }) => changed_there_at)
+  }
+  beforeEach(async () => {
+    await night.mapped('H-1', 'A')
+    await value(spoilt, 48)
+    await value(sent, 24)
+  })
+
+  it('a custom property is repaired where the time may be that of our own writing of another one', async () => {
+    expect(await changedThere(ago(24.1))).toEqual([null])
+    expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
+  })
+
+  it('a custom property is left alone where the company was changed after all that we wrote', async () => {
+    const later = ago(23)
+    expect(await changedThere(later)).toEqual([later])
+    expect(await repairable()).toEqual([])
+  })
+})
+
 describe('a row that was accepted while the clock was ahead', () => {
   beforeEach(() => night.mapped('H-1', 'A'))
 

@@ -1,4 +1,3 @@
-import { groupIdsOf } from '../../requests/check-access.ts'
 import type { SearchRequest } from '../../requests/read-search.ts'
 import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
@@ -18,7 +17,7 @@ export function searchCalculators(work: Work, request: SearchRequest, snapshot: 
   const names = contract.names.calculatorsPage
   const custom = createCustomFields(work, request.customPropertyIds, names)
   async function* elements(): AsyncGenerator<Element[]> {
-    for await (const companies of readCompanies(snapshot, groupIdsOf(world, work.profileId))) {
+    for await (const companies of readCompanies(snapshot, work)) {
       const ids = companies.map(({ id }) => id)
       const fieldsOf = await custom.read(snapshot, ids)
       const calculators = await readCalculators(snapshot, ids, request.calculatorTypeIds)

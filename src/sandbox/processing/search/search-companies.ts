@@ -1,4 +1,3 @@
-import { groupIdsOf } from '../../requests/check-access.ts'
 import type { CompaniesSearchRequest } from '../../requests/read-searches.ts'
 import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
@@ -12,7 +11,6 @@ import type { Element, Listing } from './write-pages.ts'
  */
 export function searchCompanies(work: Work, request: CompaniesSearchRequest, snapshot: Queryable): Listing {
   const names = work.sandbox.contract.names.companiesPage
-  const groupIds = groupIdsOf(work.sandbox.world, work.profileId)
   const custom = createCustomFields(work, request.customPropertyIds, names)
   const describe = (company: FoundCompany, fields: Record<string, unknown>): Element => ({
     text: JSON.stringify({
@@ -31,7 +29,7 @@ export function searchCompanies(work: Work, request: CompaniesSearchRequest, sna
     }),
   })
   async function* elements(): AsyncGenerator<Element[]> {
-    for await (const companies of readCompanies(snapshot, groupIds)) {
+    for await (const companies of readCompanies(snapshot, work)) {
       const fieldsOf = await custom.read(
         snapshot,
         companies.map(({ id }) => id),

@@ -1,6 +1,5 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import { monthName } from '../../month-words.ts'
-import { groupIdsOf } from '../../requests/check-access.ts'
 import type { FrameworkAnswersSearchRequest } from '../../requests/read-searches.ts'
 import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
@@ -21,10 +20,9 @@ export function searchFrameworkAnswers(
 ): Listing {
   const { contract, world } = work.sandbox
   const names = contract.names.frameworkAnswersPage
-  const groupIds = groupIdsOf(world, work.profileId)
   const custom = createCustomFields(work, request.customPropertyIds, names)
   async function* elements(): AsyncGenerator<Element[]> {
-    for await (const companies of readCompanies(snapshot, groupIds)) {
+    for await (const companies of readCompanies(snapshot, work)) {
       const ids = companies.map(({ id }) => id)
       const fieldsOf = await custom.read(snapshot, ids)
       const periods = await readPeriods(snapshot, world, ids, request.frameworkIds)
