@@ -43,7 +43,12 @@ export function createWork(sandbox: Sandbox, options: WorkOptions): Work {
     const dispatcher = startDispatcher(sandbox, {
       workers: options.workers,
       durations: durationsWith(options.durations),
-      process: (task, signal) => reading.add(() => processTask(sandbox, task, signal), { signal }),
+      // The queue is not told of the signal: it would not wait for what goes on until it meets it.
+      process: (task, signal) =>
+        reading.add(() => {
+          signal.throwIfAborted()
+          return processTask(sandbox, task, signal)
+        }),
     })
     const webhooks = startWebhookDispatcher(sandbox, { dispatchMs: options.webhookDispatchMs })
     const retention = startRetention(sandbox, { retentionDays: options.retentionDays })

@@ -4,6 +4,7 @@ import { expect, it, vi } from 'vitest'
 import { type RunningSandbox, startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { patience } from '../helpers/patience.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { mapHotels } from './bodies.ts'
 import { contract, seed } from './open-sandbox.ts'
 
 const lockedBy = `select pid from pg_locks join pg_database d on d.oid = database
@@ -19,6 +20,14 @@ async function connect(url: string): Promise<pg.Client & AsyncDisposable> {
   client.on('error', () => {})
   await client.connect()
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
+}
+
+async function call<Answer>({ url }: RunningSandbox, path: string, body?: unknown): Promise<Answer> {
+  const response = await fetch(url + path, {
+    headers: { authorization: 'demo-key', 'content-type': 'application/json' },
+    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+  })
+  return (await response.json()) as Answer
 }
 
 /** What the service says of itself: 200, or the errorCode of its refusal, or nothing when nobody listens. */
@@ -57,6 +66,28 @@ it('the sandbox stops serving when it loses its lock on the database, and goes o
   }
   await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe(200), { timeout: 60_000 })
   expect(sandbox.lost.aborted).toBe(false)
+})
+
+it('the sandbox seeks the lock that it lost only once what it was storing has ended, so that no task is worked on twice', async () => {
+  await using database = await testDatabase({ template: 'empty' })
+  await using sandbox = await open(database.url)
+  await using admin = await connect(database.url)
+  await using blocker = await connect(database.url)
+  await blocker.query('begin; lock table sandbox.identifier in access exclusive mode')
+  const { correlationId } = await call<{ correlationId: string }>(
+    sandbox,
+    '/api/v1/bulk/company-mappings',
+    mapHotels(1),
+  )
+  const waiting = `select from pg_locks where relation = 'sandbox.identifier'::regclass and not granted`
+  await vi.waitFor(async () => expect((await admin.query(waiting)).rows.length).toBeGreaterThan(0), patience)
+  await admin.query(`select pg_terminate_backend(pid) from (${lockedBy}) as holder`)
+  await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe('database_lost'), patience)
+  for (let look = 0; look < 50; look += 1) expect((await admin.query(lockedBy)).rows).toEqual([])
+  await blocker.query('rollback')
+  await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe(200), patience)
+  const statusOf = async () => (await call<{ status: string }>(sandbox, `/api/v2/bulk/tasks/${correlationId}`)).status
+  await vi.waitFor(async () => expect(await statusOf()).toBe('Success'), patience)
 })
 
 it('the sandbox closes for good when another locks the database before it is had back', async () => {

@@ -146,7 +146,7 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
   }
   if (newlyUnknown) warnOfStatus(deps, submission, task)
   if (overdue && written) logOverdue(deps, submission, task.status)
-  return task.phase === 'terminal'
+  return written && task.phase === 'terminal'
 }
 
 /**

@@ -213,15 +213,17 @@ async function settleAs(
   moves = false,
 ): Promise<void> {
   const id = submission.submission_id
-  await deps.db.transaction().execute(async (trx) => {
+  const settled = await deps.db.transaction().execute(async (trx) => {
     const moved = await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
-    if (moved === null) return
+    if (moved === null) return false
     if (moves) await lockSettlements(trx, id)
     await settleRows(trx, id, true, () => decide(trx))
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
     await learnSize(deps, trx, submission, verdictOfTask(deps.contract, decodeTask(deps.contract, submission.task)))
+    return true
   })
+  if (!settled) return
   deps.logger.info(
     { run_id: submission.run_id, submission_id: id, correlation_id: submission.correlation_id },
     'submission_settled',

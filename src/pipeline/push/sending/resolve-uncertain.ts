@@ -67,17 +67,19 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
 
   // Only a task that runs can go on for ever: a list that is too short has a bound of its own.
   const overdue = unfinished.length > 0 && hasBecomeOverdue(deps, submission, submission.uncertain_since ?? attemptedAt)
-  await deps.db.transaction().execute(async (trx) => {
+  const written = await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
-      if (!(await updateAsRead(trx, submission, listed))) return
+      if (!(await updateAsRead(trx, submission, listed))) return false
       if (overdue) await becomeOverdue(deps, trx, submission)
       await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
-      return
+      return true
     }
     const patch = { ...listed, listed: null, overdue_since: null, repeats: submission.repeats + 1 }
     const moved = await moveSubmission(trx, submission, 'cleared', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
+    return moved !== null
   })
+  if (!written) return
   if (overdue) logOverdue(deps, submission, candidates.tasks[0]?.status ?? null)
   deps.logger.info(
     {

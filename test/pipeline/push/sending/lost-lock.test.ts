@@ -28,6 +28,13 @@ async function loseLocks(): Promise<void> {
   await vi.waitFor(async () => expect((await held.execute(ferry.ledger.db)).rows).toEqual([]), patience)
 }
 
+/** The same with a log that is read. */
+function listening(deps: Deps): { logged: Deps; told: string[] } {
+  const told: string[] = []
+  const info = (_: unknown, event: string) => told.push(event)
+  return { logged: { ...deps, logger: { ...deps.logger, info } as unknown as Deps['logger'] }, told }
+}
+
 describe('a look whose lock was lost', () => {
   it('does not clear a later attempt by a list of tasks that it asked for before', async () => {
     await using server = await service({ [post]: [reset, refusal(502)], [list]: [json([])] })
@@ -96,6 +103,44 @@ describe('a look whose lock was lost', () => {
     await Promise.allSettled([lookAtSubmission({ ...deps, exchange: { ...deps.exchange, getTask } }, id)])
     expect(await ferry.submission(id)).toMatchObject({ state: 'settled', task_status: 'Cancelled' })
     expect(await ferry.asked()).toEqual([])
+  })
+
+  it('says once that a request was settled, which another look has settled meanwhile', async () => {
+    const ended = json({ correlationId, status: 'Cancelled' })
+    await using server = await service({ [post]: [json({ correlationId })], [`${list}/${correlationId}`]: [ended] })
+    await using deps = ferry.deps(server.url)
+    const { logged, told } = listening(deps)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    const getTask: Deps['exchange']['getTask'] = async (asked) => {
+      const task = await deps.exchange.getTask(asked)
+      await loseLocks()
+      await lookAtSubmission(logged, id)
+      return task
+    }
+    await Promise.allSettled([lookAtSubmission({ ...logged, exchange: { ...deps.exchange, getTask } }, id)])
+    expect(await ferry.submission(id)).toMatchObject({ state: 'settled', task_status: 'Cancelled' })
+    expect(told.filter((event) => event === 'submission_settled')).toHaveLength(1)
+  })
+
+  it('says of no request that it was sent again where a person adopted its task meanwhile', async () => {
+    await using server = await service({ [post]: [reset], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    const getTasks: Deps['exchange']['getTasks'] = async () => {
+      await loseLocks()
+      await ferry.ledger.db
+        .updateTable('submission')
+        .set({ state: 'accepted', correlation_id: correlationId })
+        .execute()
+      return []
+    }
+    const { logged, told } = listening(deps)
+    await Promise.allSettled([lookAtSubmission({ ...logged, exchange: { ...deps.exchange, getTasks } }, id)])
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', correlation_id: correlationId })
+    expect(told).not.toContain('submission_sent_again')
   })
 
   const late = '0b6c2f4e-0000-4000-8000-000000000002'
