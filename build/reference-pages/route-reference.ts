@@ -4,7 +4,7 @@ import { code, sentence, table } from './markdown.ts'
 
 const needs: Record<Access, string> = {
   open: 'none',
-  metrics: 'none on loopback',
+  metrics: 'none on loopback without `http.allowedHosts`',
   read: 'any',
   act: '`http.token`',
 }

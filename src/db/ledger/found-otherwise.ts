@@ -14,6 +14,21 @@ const serviceAhead = sql`coalesce((
   select used_key.skew_low_ms from ${keyInUse} used_key), 0) * interval '1 millisecond'`
 
 /**
+ * Whether the time of `d`, of a row called `row`, may be that of our own writing of something else: a page has one time
+ * for all custom property values of a company. It is then no later change of the service's to this value.
+ */
+const ofAnotherOfOurs = sql<boolean>`(row.stream = 'custom_property_values' and exists (
+    select from mapping mine
+    join mapping twin on twin.company_id = mine.company_id
+    join ledger other on other.stream = row.stream and other.partner_id = twin.partner_id
+    cross join lateral ${acceptedBy(sql`other`)} took
+    join submission writer on writer.submission_id = took.submission_id
+    where mine.partner_id = row.partner_id
+      and d.changed_there_at - ${serviceAhead} between writer.attempted_at and other.accepted_at
+      and other.accepted_at <= clock_timestamp()
+      and not exists (select from ${acceptedBy(sql`row`)} own where own.submission_id = took.submission_id)))`
+
+/**
  * Rows that the last comparison found otherwise than they were sent, and that could be sent again: with their kind,
  * whether they were not sent again over it yet (`fresh`), and whether the service's own change may have come after it
  * took ours (`later`). What was accepted since the comparison is for the next one, as is what the newest comparison did
@@ -29,6 +44,7 @@ export const foundOtherwise = sql`
            and not exists (
              select from ${acceptedBy(sql`row`)} taken join submission carrier using (submission_id)
              where carrier.attempted_at between d.changed_there_at - ${serviceAhead} and clock_timestamp())
+           and not ${ofAnotherOfOurs}
            as later
   from (
     select row_id, row_difference.kind, resent_by_run is null as fresh, changed_there_at, last.compared_at,

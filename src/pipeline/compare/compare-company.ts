@@ -12,8 +12,6 @@ export type Judge = {
   expected: (row: SentRow) => Expected | null
   /** Whether two values that are written differently may be the same, so that nothing can be said. */
   incomparable: (expected: Value, stored: Value) => boolean
-  /** Whether the time that a page shows of a thing may be that of our own writing, by the company's settled rows. */
-  maybeOurs: (changedAt: Date, settled: readonly SentRow[]) => boolean
 }
 
 /**
@@ -27,7 +25,7 @@ export type Judge = {
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,
-  { expected, incomparable, maybeOurs }: Judge,
+  { expected, incomparable }: Judge,
 ): { counts: Counts; findings: Finding[]; unjudged: number[] } {
   const counts: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
   const findings: Finding[] = []
@@ -64,16 +62,10 @@ export function compareCompany(
       sent: last.wanted.shown,
       stored: absent ? null : there.values.map(valueWords).join(' / '),
       cause: absent ? (stored === null ? 'company_not_returned' : 'value_not_returned') : null,
-      changed_there_at: theirChange(there)?.toISOString() ?? null,
+      changed_there_at: there?.changedAt?.toISOString() ?? null,
     })
   }
   return { counts, findings, unjudged }
-
-  function theirChange(there: Stored | undefined): Date | null {
-    const changedAt = there?.changedAt ?? null
-    const settled = rows.filter(({ standing }) => standing === 'settled')
-    return changedAt === null || maybeOurs(changedAt, settled) ? null : changedAt
-  }
 
   function mayBeEqual(wanted: Expected, values: readonly Value[] = []): boolean {
     return values.some((value) => incomparable(wanted.value, value))

@@ -12,7 +12,6 @@ import {
 } from '../../db/differences/difference-records.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/found-otherwise.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
-import { skewInUse } from '../../db/service-key/service-key.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
@@ -21,7 +20,7 @@ import { documentKindNames } from '../streams/kind-names.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
 import { type Counts, compareCompany, type Judge } from './compare-company.ts'
 import { comparedCompanies } from './compared-companies.ts'
-import { type Clocks, type ComparedKind, comparedKinds } from './compared-kinds.ts'
+import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 
 /**
  * Compares every kind of row but calculator inputs with what the run's searches show of it: answers and omissions,
@@ -89,13 +88,7 @@ async function judgeOf(
 ): Promise<Judge> {
   const asked = kind.properties(body)
   const shown = await shownProperties(trx, contract, name, asked)
-  return kind.judge(shown.size === 0 ? asked : shown, await readClocks(trx))
-}
-
-/** The database's clock: acceptances bear its time. */
-async function readClocks(trx: Transaction<Schema>): Promise<Clocks> {
-  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(trx)
-  return { now: rows[0]?.now.getTime() ?? 0, aheadMs: (await skewInUse(trx))?.lowMs ?? 0 }
+  return kind.judge(shown.size === 0 ? asked : shown)
 }
 
 /** @returns null where a page is laid out otherwise than the contract assumes. */

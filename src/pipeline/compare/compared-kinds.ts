@@ -21,12 +21,9 @@ export type ComparedKind = {
   read: (documents: readonly unknown[]) => StoredThings | null
   /** Of a kind whose rows are values of custom properties: which of these a search with this body asks for. */
   properties: (body: Readonly<Record<string, unknown>>) => ReadonlySet<string>
-  /** With the custom properties that the search shows, of those that it asked for, and with the two clocks. */
-  judge: (shown: ReadonlySet<string>, clocks: Clocks) => Judge
+  /** With the custom properties that the search shows, of those that it asked for. */
+  judge: (shown: ReadonlySet<string>) => Judge
 }
-
-/** The time of our database's clock, and by how many milliseconds that of the service is ahead of it at least. */
-export type Clocks = { now: number; aheadMs: number }
 
 /** The four kinds beside calculator inputs, which have a comparison of their own: their page is specified. */
 export function comparedKinds(
@@ -38,7 +35,6 @@ export function comparedKinds(
   const propertiesAsked = (body: Readonly<Record<string, unknown>>) =>
     idsIn(body[contract.names.companiesSearch.customPropertyIds])
   const exactly = () => false
-  const never = () => false
   const none = () => new Set<string>()
   return [
     {
@@ -56,7 +52,6 @@ export function comparedKinds(
       judge: () => ({
         expected: (row) => expectedAnswer(contract, reference, row),
         incomparable: mayBeSameAnswer,
-        maybeOurs: never,
       }),
     },
     {
@@ -71,11 +66,7 @@ export function comparedKinds(
           : selectsOtherwise(body, [contract.names.companiesSearch.customPropertyIds]),
       read: (documents) => readFields(contract, documents),
       properties: propertiesAsked,
-      judge: (shown, clocks) => ({
-        expected: (row) => expectedValue(row, shown),
-        incomparable: exactly,
-        maybeOurs: (changedAt, settled) => isOfOurTime(clocks, changedAt, settled),
-      }),
+      judge: (shown) => ({ expected: (row) => expectedValue(row, shown), incomparable: exactly }),
     },
     {
       name: 'standard_holders',
@@ -89,7 +80,7 @@ export function comparedKinds(
       },
       read: (documents) => readHolders(contract, documents),
       properties: none,
-      judge: () => ({ expected: expectedHolder, incomparable: exactly, maybeOurs: never }),
+      judge: () => ({ expected: expectedHolder, incomparable: exactly }),
     },
     {
       name: 'mappings',
@@ -106,11 +97,7 @@ export function comparedKinds(
         return things === null ? null : identifiersOf(things, identifier)
       },
       properties: none,
-      judge: () => ({
-        expected: (row) => expectedIdentifier(row, identifier),
-        incomparable: exactly,
-        maybeOurs: never,
-      }),
+      judge: () => ({ expected: (row) => expectedIdentifier(row, identifier), incomparable: exactly }),
     },
   ]
 }
@@ -153,18 +140,6 @@ function readFields(contract: Contract, documents: readonly unknown[]): StoredTh
     }
   }
   return things
-}
-
-/**
- * A page has one time for all custom property values of a company. One that is not after the newest acceptance of any
- * of them may be that of our own writing of another one: it tells of no later change. What was accepted at a time that
- * lies ahead does not count. Pure.
- */
-function isOfOurTime({ now, aheadMs }: Clocks, changedAt: Date, settled: readonly SentRow[]): boolean {
-  return settled.some(({ accepted_at }) => {
-    const accepted = accepted_at === null ? Number.NaN : Date.parse(accepted_at)
-    return accepted <= now && changedAt.getTime() - aheadMs <= accepted
-  })
 }
 
 /** What a custom property value should have left there; null where the search does not show the property. Pure. */

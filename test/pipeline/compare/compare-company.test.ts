@@ -26,7 +26,6 @@ const judge: Judge = {
     return thing === null ? null : { thing, value: unitless(value), shown: `shown ${value}` }
   },
   incomparable: (sent, stored) => stored.value === `maybe ${sent.value}`,
-  maybeOurs: () => false,
 }
 const page = (things: Record<string, string[]>, changedAt: Date | null = null) =>
   new Map<string, Stored>(
@@ -118,7 +117,6 @@ describe('the rows of one company, held against a page', () => {
     const answers: Judge = {
       expected: ({ content }) => ({ thing: 'sold', value: content as Value, shown: '' }),
       incomparable: mayBeSameAnswer,
-      maybeOurs: () => false,
     }
     const verdict = (sent: Value, ...values: Value[]) => {
       const sold = row('sold', '', { content: sent })

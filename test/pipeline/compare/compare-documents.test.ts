@@ -305,15 +305,15 @@ describe('a custom property that the search asked for and left out', () => {
 describe('a custom property of a company that has one time for all of its values', () => {
   const [spoilt, sent] = [uuid('spoilt'), uuid('sent')]
   const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000)
-  const value = async (property: string, hours: number) => {
+  const value = async (property: string, left: number, accepted = left) => {
     const rowId = await night.accepted({
       ...{ stream: 'custom_property_values', hotel: 'H-1', key: `H-1 ${property}` },
       content: { property_id: property, value: '12' },
     })
     await sql`
       with accepted as (
-        update acceptance set accepted_at = ${ago(hours)} where ${ofRow(rowId)} returning outcome_submission)
-      update submission set attempted_at = ${ago(hours)} from accepted
+        update acceptance set accepted_at = ${ago(accepted)} where ${ofRow(rowId)} returning outcome_submission)
+      update submission set attempted_at = ${ago(left)} from accepted
       where submission_id = outcome_submission`.execute(night.ferry.ledger.db)
   }
   /** Compares while the one is spoilt; says since when that is known to be so. */
@@ -329,20 +329,24 @@ describe('a custom property of a company that has one time for all of its values
     const differences = await night.ferry.ledger.db.selectFrom('row_difference').select('changed_there_at').execute()
     return differences.map(({ changed_there_at }) => changed_there_at)
   }
-  beforeEach(async () => {
-    await night.mapped('H-1', 'A')
-    await value(spoilt, 48)
-    await value(sent, 24)
-  })
+  beforeEach(() => night.mapped('H-1', 'A'))
 
   it('a custom property is repaired where the time may be that of our own writing of another one', async () => {
-    expect(await changedThere(ago(24.1))).toEqual([null])
+    await value(spoilt, 48)
+    await value(sent, 24.2, 24)
+    await changedThere(ago(24.1))
     expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
   })
 
-  it('a custom property is left alone where the company was changed after all that we wrote', async () => {
-    const later = ago(23)
-    expect(await changedThere(later)).toEqual([later])
+  it.each<[string, [number, number], [number, number], number]>([
+    ['after all that we wrote', [48, 48], [24, 24], 23],
+    ['while its own request waited to be settled', [48, 24], [49, 49], 30],
+    ['between two requests of ours', [48, 48], [24.2, 24], 30],
+  ])('a custom property is left alone where the company was changed %s', async (_, own, other, hours) => {
+    await value(spoilt, ...own)
+    await value(sent, ...other)
+    const changed = ago(hours)
+    expect(await changedThere(changed)).toEqual([changed])
     expect(await repairable()).toEqual([])
   })
 })

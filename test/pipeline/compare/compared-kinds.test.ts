@@ -29,7 +29,7 @@ const row = (content: Record<string, unknown>, stream = 'framework_answers', par
 /** Whether what a page shows holds what a row should have left there; null: nobody can tell. */
 function isThere(name: ComparedKind['name'], documents: unknown[], sent: SentRow, body = {}): boolean | null {
   const kind = kindOf(name)
-  const wanted = kind.judge(kind.properties(body), { now: 0, aheadMs: 0 }).expected(sent)
+  const wanted = kind.judge(kind.properties(body)).expected(sent)
   if (wanted === null) return null
   return (
     kind
