@@ -54,6 +54,13 @@ const variants: BrokenRule[] = [
   broken('endpoints/tasks', 'a deprecated search is not there', () =>
     answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
   ),
+  broken('endpoints/tasks', 'the list is refused once, for too many calls', () => {
+    let calls = 0
+    return answers('GET /bulk/tasks', (exchange) => {
+      calls += 1
+      if (calls === 1) answerWith(exchange, 429)
+    })
+  }),
   broken('moves/cancel', 'cancelling what is cancelled is answered 200', () => {
     const cancelled = new Set<string>()
     return answers('POST /cancel', ({ path, answer }) => {

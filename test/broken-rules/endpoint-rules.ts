@@ -1,5 +1,15 @@
 import { at, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, answerWith, type BrokenRule, broken, companies, endless, files, tasks } from './broken-rule.ts'
+import {
+  answers,
+  answerWith,
+  type BrokenRule,
+  broken,
+  companies,
+  endless,
+  ends,
+  files,
+  tasks,
+} from './broken-rule.ts'
 import type { Hooks, Json } from './broken-service.ts'
 
 const calculatorsType = 'BulkGetCompanyCalculators'
@@ -49,6 +59,11 @@ export const endpointRules = (): BrokenRule[] => [
   broken('endpoints/tasks', 'the list has older tasks, and not the newest', () =>
     answers('GET /bulk/tasks', ({ answer }) => {
       answer.json = objectsOf(answer.json).slice(1)
+    }),
+  ),
+  broken('endpoints/tasks', 'tasks that have ended are not listed', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ status }) => !ends.includes(String(status)))
     }),
   ),
   broken('endpoints/open-tasks', 'the list of tasks is an object', () =>
