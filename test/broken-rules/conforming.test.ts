@@ -10,6 +10,8 @@ import {
   calculators,
   companies,
   endedTasks,
+  everyCompanyHas,
+  failsWithoutRows,
   files,
 } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
@@ -61,6 +63,9 @@ const variants: BrokenRule[] = [
       if (calls === 1) answerWith(exchange, 429)
     })
   }),
+  broken('versioning/deprecated/consolidated-upsert', 'the hotel has a value of a property already', () =>
+    everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
+  ),
   broken('moves/cancel', 'cancelling what is cancelled is answered 200', () => {
     const cancelled = new Set<string>()
     return answers('POST /cancel', ({ path, answer }) => {
@@ -137,6 +142,15 @@ const unseen: BrokenRule[] = [
       }),
     ),
   ),
+  broken('service/area-imports', 'holders end in Error without a word about the row that is nobody', () =>
+    failsWithoutRows('BulkUpsertStandardHolders'),
+  ),
+  broken('versioning/deprecated/consolidated-upsert', 'the hotel has no value, and no failed row is named', () => ({
+    ...companies('BulkGetCompanies', (company) => {
+      if (isObject(company.fields)) delete company.fields[catalogue.brandPropertyId]
+    }),
+    ...failsWithoutRows('BulkUpsertStandardHolders'),
+  })),
   ...(['versioning/deprecation', 'versioning/description'] as const).map((statement) =>
     broken(statement, 'the description is elsewhere', () =>
       answers('GET /openapi.json', (exchange) => answerWith(exchange, 404)),
@@ -196,6 +210,34 @@ test("applications are not observed where the one key is no certifier's and may 
   const { entries } = await conform(service.url, { ...everything, certifierKey: null, only })
   expect(entries.map(({ verdict }) => verdict)).toEqual(['not observed', 'not observed'])
 })
+
+test('a question that is declined is the same for the deprecated upsert, whatever framework is the first', async () => {
+  const declined = new Map<string, Set<unknown>>()
+  service.break({
+    answer: ({ method, path, asked, answer }) => {
+      if (path.endsWith(`/frameworks/${catalogue.frameworks[0]?.id}`)) answer.json = withOneQuestion(answer.json)
+      const [, endpoint] = /\/((?:framework|performance)-answers)\/upsert$/.exec(path) ?? []
+      if (method === 'POST' && endpoint) declined.set(endpoint, new Set(questionIdsIn(asked())))
+    },
+  })
+  const only = ['versioning/deprecated/performance-answers-upsert', 'answers/omission'] as const
+  await conform(service.url, { ...everything, only })
+  const [again] = declined.get('performance-answers') ?? []
+  expect(again).toBeTruthy()
+  expect(declined.get('framework-answers')).toContain(again)
+})
+
+/** A framework cut down to the first of its questions. */
+function withOneQuestion(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(withOneQuestion)
+  return isObject(value) ? mapped(value, withOneQuestion) : value
+}
+
+function questionIdsIn(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(questionIdsIn)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
 
 const isYearly = (calculator: Json) => at(calculator, 'period', 'month') === undefined
 

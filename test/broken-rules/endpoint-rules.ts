@@ -1,4 +1,5 @@
 import { at, objectsOf } from '../../src/conformance/wire-json.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import {
   answers,
   answerWith,
@@ -7,6 +8,8 @@ import {
   companies,
   endless,
   ends,
+  everyCompanyHas,
+  failsWithoutRows,
   files,
   tasks,
 } from './broken-rule.ts'
@@ -243,6 +246,10 @@ export const endpointRules = (): BrokenRule[] => [
       answer.json = objectsOf(answer.json).filter(({ isOwnedByInvokingCompany }) => isOwnedByInvokingCompany !== true)
     }),
   ),
+  broken('versioning/deprecated/consolidated-upsert', 'a value that the hotel has is not taken', () => ({
+    ...everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
+    ...failsWithoutRows('BulkUpsertStandardHolders'),
+  })),
   broken('versioning/description', 'the description leaves the task endpoint out', () =>
     answers('GET /openapi.json', ({ answer }) => {
       const paths = at(answer.json, 'paths') as Json

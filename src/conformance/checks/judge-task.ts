@@ -1,7 +1,8 @@
 import type { Bench, TaskRun } from '../bench.ts'
+import { nobody } from '../evidence/hotel.ts'
 import { type Searches, searches } from '../evidence/searches.ts'
 import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
-import { differs, faultless, holds, judged, type Observation } from '../observation.ts'
+import { differs, faultless, holds, judged, notObserved, type Observation } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, isTaken, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, given } from './check.ts'
@@ -34,6 +35,19 @@ export function judgeImport(
   const hasFile = fileAddressIn(bench, run.task) !== null
   const seen = `${endOf(run)}, ${hasFile ? 'with a file' : 'without a file'}`
   return judged(wanted.includes(run.statuses.at(-1) ?? '') && hasFile === expected.file, seen)
+}
+
+/**
+ * The same of an import without a file whose rows name `nobody`. That all of them end it in Error proves nothing unless
+ * a failed row names it: whatever does not work at all ends so too.
+ */
+export function judgeNobody(bench: Bench, run: TaskRun): Observation {
+  const end = judgeImport(bench, run, { statuses: ['error', ...workDone], file: false })
+  const isNamed = failedRows(bench, run.task).some((row) => Object.values(row).includes(nobody))
+  const failed = run.statuses.at(-1) === bench.contract.taskStatuses.error
+  return end.verdict === 'holds' && failed && !isNamed
+    ? notObserved(`${end.seen}, and no failed row names ${nobody}`)
+    : end
 }
 
 /** Two imports are answered with 200 by the letter (specification, Endpoints); other requests with a correlation id. */
