@@ -142,6 +142,9 @@ const unseen: BrokenRule[] = [
       }),
     ),
   ),
+  ...(['versioning/deprecated/custom-identifiers', 'page/custom-properties'] as const).map((statement) =>
+    broken(statement, 'no property says whose it is, and others list those of the profile alone', () => saysNotWhose()),
+  ),
   broken('service/area-imports', 'holders end in Error without a word about the row that is nobody', () =>
     failsWithoutRows('BulkUpsertStandardHolders'),
   ),
@@ -237,6 +240,18 @@ function questionIdsIn(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.flatMap(questionIdsIn)
   if (!isObject(value)) return []
   return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
+
+/** Nothing but the lists themselves tells that the other profile's identifier is no property of this one. */
+function saysNotWhose(): Hooks {
+  return {
+    answer: ({ path, answer }) => {
+      const isOld = path.endsWith('/custom-identifiers')
+      if (!isOld && !path.endsWith('/custom-properties')) return
+      const listed = objectsOf(answer.json).filter(({ id }) => !isOld || id !== catalogue.otherCustomIdentifierId)
+      answer.json = listed.map(({ isOwnedByInvokingCompany: _, ...property }) => property)
+    },
+  }
 }
 
 const isYearly = (calculator: Json) => at(calculator, 'period', 'month') === undefined

@@ -246,6 +246,14 @@ export const endpointRules = (): BrokenRule[] => [
       answer.json = objectsOf(answer.json).filter(({ isOwnedByInvokingCompany }) => isOwnedByInvokingCompany !== true)
     }),
   ),
+  broken('versioning/deprecated/custom-identifiers', 'the identifiers are no list, and none is of the profile', () => ({
+    answer: ({ path, answer }) => {
+      if (path.endsWith('/custom-identifiers')) answer.json = {}
+      if (path.endsWith('/custom-properties')) {
+        for (const property of objectsOf(answer.json)) property.isOwnedByInvokingCompany = false
+      }
+    },
+  })),
   broken('versioning/deprecated/consolidated-upsert', 'a value that the hotel has is not taken', () => ({
     ...everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
     ...failsWithoutRows('BulkUpsertStandardHolders'),

@@ -30,7 +30,6 @@ import {
   writeProperties,
 } from '../evidence/written-rest.ts'
 import { differs, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import type { Answer } from '../wire.ts'
 import { at, isObject, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
 import {
@@ -38,6 +37,7 @@ import {
   allAnswer,
   failedRows,
   judgeImport,
+  judgeList,
   judgeStatus,
   judgeTooMany,
   searchEnds,
@@ -229,8 +229,4 @@ function judgeSnapshot(runs: Searches['runs'], { statuses }: Snapshot): Observat
     leftOut.map(({ label }) => `the task of ${label} is not in it with a status`),
     `the newest ${sent.length - first} of ours, each with a status`,
   )
-}
-
-function judgeList(answer: Answer) {
-  return judged(answer.status === 200 && Array.isArray(answer.json), `${answer.status}: ${kindOf(answer.json)}`)
 }

@@ -4,7 +4,7 @@ import { type Searches, searches } from '../evidence/searches.ts'
 import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
 import { differs, faultless, holds, judged, notObserved, type Observation } from '../observation.ts'
 import type { Answer } from '../wire.ts'
-import { at, isTaken, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isTaken, isUuid, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, given } from './check.ts'
 
 /** A search must have been queued, end in a status that means work was done, and list its pages. */
@@ -98,6 +98,11 @@ export function allAnswer(answers: readonly Pick<Answer, 'call' | 'status'>[], s
     others.map(({ call, status }) => `${call}: ${status}`),
     seen,
   )
+}
+
+/** A read of reference data must be answered 200 with a list. */
+export function judgeList({ status, json }: Pick<Answer, 'status' | 'json'>): Observation {
+  return judged(status === 200 && Array.isArray(json), `${status}: ${kindOf(json)}`)
 }
 
 /** Each of these requests must have been accepted. */

@@ -15,6 +15,7 @@ import {
   allAccepted,
   allAnswer,
   judgeImport,
+  judgeList,
   judgeNobody,
   judgeSearch,
   searchEnds,
@@ -138,14 +139,16 @@ export const versionChecks: Checks<'versioning'> = {
     const { id } = bench.contract.names.customProperties
     const listed = objectsOf(customIdentifiers.json).map((record) => record[id])
     const identifiers = (await properties(bench)).filter(({ isIdentifier }) => isIdentifier)
-    const own = identifiers.filter(({ owned }) => owned)
+    const own = identifiers.filter(({ saysOwned }) => saysOwned)
     const missing = own.filter((property) => !listed.includes(property.id))
     const others = listed.filter((one) => !identifiers.some((property) => property.id === one))
     // Whether it lists those of other profiles as well is not shown.
-    return judged(
-      customIdentifiers.status === 200 && missing.length === 0 && others.length === 0,
-      `${customIdentifiers.status}: ${own.length - missing.length} of ${own.length} identifiers of the profile, ` +
-        `${others.length} that are none`,
+    return together(
+      judgeList(customIdentifiers),
+      judged(others.length === 0, `${others.length} that are no identifiers`),
+      own.length === 0
+        ? notObserved('no identifier is known to be of the profile')
+        : judged(missing.length === 0, `${own.length - missing.length} of ${own.length} identifiers of the profile`),
     )
   }),
   'versioning/description': given(description, ({ status, json }, bench) => {

@@ -36,9 +36,18 @@ export function frameworkTrees(bench: Bench): Promise<Answer[]> {
   })
 }
 
-type Property = { id: string; name: string | null; type: string | null; isIdentifier: boolean; owned: boolean }
+type Property = {
+  id: string
+  name: string | null
+  type: string | null
+  isIdentifier: boolean
+  /** One that does not say whose it is may be the profile's, and counts as such. */
+  owned: boolean
+  /** Whether it says itself that it is the profile's. The specification names no field for it. */
+  saysOwned: boolean
+}
 
-/** The custom properties as far as they can be read; one that does not say whose it is counts as the profile's. */
+/** The custom properties as far as they can be read. */
 export async function properties(bench: Bench): Promise<Property[]> {
   const names = bench.contract.names.customProperties
   return objectsOf((await customProperties(bench)).json).flatMap((record) => {
@@ -51,6 +60,7 @@ export async function properties(bench: Bench): Promise<Property[]> {
         type: textOf(record[names.type]),
         isIdentifier: record[names.isIdentifier] === true,
         owned: record[names.isOwnedByInvokingCompany] !== false,
+        saysOwned: record[names.isOwnedByInvokingCompany] === true,
       },
     ]
   })
