@@ -63,6 +63,13 @@ const variants: BrokenRule[] = [
       if (calls === 1) answerWith(exchange, 429)
     })
   }),
+  ...(['endpoints/framework', 'endpoints/framework-answers-upsert'] as const).map((statement) =>
+    broken(statement, 'options are listed by their ids alone', () =>
+      answers('GET /frameworks/*', ({ answer }) => {
+        answer.json = withBareOptions(answer.json)
+      }),
+    ),
+  ),
   broken('versioning/deprecated/consolidated-upsert', 'the hotel has a value of a property already', () =>
     everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
   ),
@@ -240,6 +247,13 @@ function questionIdsIn(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.flatMap(questionIdsIn)
   if (!isObject(value)) return []
   return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
+
+function withBareOptions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withBareOptions)
+  if (!isObject(value)) return value
+  const bare = mapped(value, withBareOptions)
+  return value.options ? { ...bare, options: objectsOf(value.options).map(({ id }) => id) } : bare
 }
 
 /** Nothing but the lists themselves tells that the other profile's identifier is no property of this one. */

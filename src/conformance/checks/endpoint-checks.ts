@@ -129,9 +129,7 @@ export const endpointChecks: Checks<'endpoints'> = {
   'endpoints/unit-types': given(unitTypes, judgeList),
   'endpoints/framework': given(frameworkTrees, async (trees, bench) => {
     if (trees.length === 0) return notObserved('no framework is known to ask for')
-    const points = (await questionTrees(bench)).flatMap(({ questions }) =>
-      questions.flatMap(({ dataPoints }) => dataPoints),
-    )
+    const points = (await questionTrees(bench)).flatMap(({ dataPoints }) => dataPoints)
     const lists = points.filter(
       ({ valueType, optionIds }) => valueType.toLowerCase() === 'list' || optionIds.length > 0,
     )
