@@ -9,11 +9,15 @@ import { type Check, given } from './check.ts'
 
 /** A search must have been queued, end in a status that means work was done, and list its pages. */
 export function judgeSearch(bench: Bench, run: TaskRun): Observation {
-  const { success, partialSuccess } = bench.contract.taskStatuses
-  const status = run.statuses.at(-1)
-  if (run.task === null || (status !== success && status !== partialSuccess)) return differs(endOf(run))
+  if (!workWasDone(bench, run)) return differs(endOf(run))
   const pages = addressesIn(bench, run.task).length
   return judged(pages > 0, `${endOf(run)}, page addresses: ${pages}`)
+}
+
+/** Whether a request has ended in a status that means that work was done. */
+export function workWasDone({ contract }: Pick<Bench, 'contract'>, run: TaskRun): boolean {
+  const ends = workDone.map((status) => contract.taskStatuses[status])
+  return run.task !== null && ends.includes(run.statuses.at(-1) ?? '')
 }
 
 /** The same as a check of one of the searches that every run sends. */

@@ -12,7 +12,7 @@ import { writeCalculators } from '../evidence/written-calculators.ts'
 import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isObject, isUuid, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
-import { judgeSearch, namesOf } from './judge-task.ts'
+import { judgeSearch, namesOf, workWasDone } from './judge-task.ts'
 import { faultsOf, isFilledText, isListOfTexts, isText, mapFault, periodFault, variableFaults } from './page-faults.ts'
 
 /** Specification, Resources: reference records and the calculator search result page. */
@@ -132,9 +132,11 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
     const { nowhere } = await narrowSearches(bench)
     const isEmpty = (list: unknown) => Array.isArray(list) && list.length === 0
     const none = (await companiesOn(bench, nowhere)).map((company) => company[calculators])
-    const others = none.filter((list) => !isEmpty(list)).map(kindOf)
-    const seen = none.length > 0 || (await companiesSeen(bench)).some((company) => isEmpty(company[calculators]))
-    // What a search for a type that does not exist is answered with is not shown.
+    const all = await companiesSeen(bench)
+    const isLeftOut = workWasDone(bench, nowhere) && none.length === 0 && all.length > 0
+    const others = isLeftOut ? ['no company'] : none.filter((list) => !isEmpty(list)).map(kindOf)
+    // A search for a type that does not exist may be refused: what it is answered with is not shown.
+    const seen = none.length > 0 || isLeftOut || all.some((company) => isEmpty(company[calculators]))
     const empty = seen
       ? judged(
           others.length === 0,
