@@ -45,6 +45,21 @@ export function endedTasks(change: (task: Json) => void): Hooks {
   })
 }
 
+/** Tasks of a type all end in Error, and name no row. */
+export function failsWithoutRows(requestType: string): Hooks {
+  return tasks(requestType, (task) => {
+    if (!ends.includes(String(task.status))) return
+    Object.assign(task, { status: 'Error', error: { generalErrorMessages: ['It is gone.'], rowErrors: [] } })
+  })
+}
+
+/** Every company of the companies search has this value of a property. */
+export function everyCompanyHas(propertyId: string, value: string): Hooks {
+  return companies('BulkGetCompanies', (company) => {
+    company.fields = { ...(isObject(company.fields) && company.fields), [propertyId]: [value] }
+  })
+}
+
 export const ends = ['Success', 'PartialSuccess', 'Error', 'Cancelled']
 
 /** Answers with another status, and with what a refusal must carry. */

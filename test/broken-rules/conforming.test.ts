@@ -10,6 +10,8 @@ import {
   calculators,
   companies,
   endedTasks,
+  everyCompanyHas,
+  failsWithoutRows,
   files,
 } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
@@ -53,6 +55,23 @@ const variants: BrokenRule[] = [
   ),
   broken('endpoints/tasks', 'a deprecated search is not there', () =>
     answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
+  ),
+  broken('endpoints/tasks', 'the list is refused once, for too many calls', () => {
+    let calls = 0
+    return answers('GET /bulk/tasks', (exchange) => {
+      calls += 1
+      if (calls === 1) answerWith(exchange, 429)
+    })
+  }),
+  ...(['endpoints/framework', 'endpoints/framework-answers-upsert'] as const).map((statement) =>
+    broken(statement, 'options are listed by their ids alone', () =>
+      answers('GET /frameworks/*', ({ answer }) => {
+        answer.json = withBareOptions(answer.json)
+      }),
+    ),
+  ),
+  broken('versioning/deprecated/consolidated-upsert', 'the hotel has a value of a property already', () =>
+    everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
   ),
   broken('moves/cancel', 'cancelling what is cancelled is answered 200', () => {
     const cancelled = new Set<string>()
@@ -130,6 +149,18 @@ const unseen: BrokenRule[] = [
       }),
     ),
   ),
+  ...(['versioning/deprecated/custom-identifiers', 'page/custom-properties'] as const).map((statement) =>
+    broken(statement, 'no property says whose it is, and others list those of the profile alone', () => saysNotWhose()),
+  ),
+  broken('service/area-imports', 'holders end in Error without a word about the row that is nobody', () =>
+    failsWithoutRows('BulkUpsertStandardHolders'),
+  ),
+  broken('versioning/deprecated/consolidated-upsert', 'the hotel has no value, and no failed row is named', () => ({
+    ...companies('BulkGetCompanies', (company) => {
+      if (isObject(company.fields)) delete company.fields[catalogue.brandPropertyId]
+    }),
+    ...failsWithoutRows('BulkUpsertStandardHolders'),
+  })),
   ...(['versioning/deprecation', 'versioning/description'] as const).map((statement) =>
     broken(statement, 'the description is elsewhere', () =>
       answers('GET /openapi.json', (exchange) => answerWith(exchange, 404)),
@@ -189,6 +220,53 @@ test("applications are not observed where the one key is no certifier's and may 
   const { entries } = await conform(service.url, { ...everything, certifierKey: null, only })
   expect(entries.map(({ verdict }) => verdict)).toEqual(['not observed', 'not observed'])
 })
+
+test('a question that is declined is the same for the deprecated upsert, whatever framework is the first', async () => {
+  const declined = new Map<string, Set<unknown>>()
+  service.break({
+    answer: ({ method, path, asked, answer }) => {
+      if (path.endsWith(`/frameworks/${catalogue.frameworks[0]?.id}`)) answer.json = withOneQuestion(answer.json)
+      const [, endpoint] = /\/((?:framework|performance)-answers)\/upsert$/.exec(path) ?? []
+      if (method === 'POST' && endpoint) declined.set(endpoint, new Set(questionIdsIn(asked())))
+    },
+  })
+  const only = ['versioning/deprecated/performance-answers-upsert', 'answers/omission'] as const
+  await conform(service.url, { ...everything, only })
+  const [again] = declined.get('performance-answers') ?? []
+  expect(again).toBeTruthy()
+  expect(declined.get('framework-answers')).toContain(again)
+})
+
+/** A framework cut down to the first of its questions. */
+function withOneQuestion(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(withOneQuestion)
+  return isObject(value) ? mapped(value, withOneQuestion) : value
+}
+
+function questionIdsIn(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(questionIdsIn)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
+
+function withBareOptions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withBareOptions)
+  if (!isObject(value)) return value
+  const bare = mapped(value, withBareOptions)
+  return value.options ? { ...bare, options: objectsOf(value.options).map(({ id }) => id) } : bare
+}
+
+/** Nothing but the lists themselves tells that the other profile's identifier is no property of this one. */
+function saysNotWhose(): Hooks {
+  return {
+    answer: ({ path, answer }) => {
+      const isOld = path.endsWith('/custom-identifiers')
+      if (!isOld && !path.endsWith('/custom-properties')) return
+      const listed = objectsOf(answer.json).filter(({ id }) => !isOld || id !== catalogue.otherCustomIdentifierId)
+      answer.json = listed.map(({ isOwnedByInvokingCompany: _, ...property }) => property)
+    },
+  }
+}
 
 const isYearly = (calculator: Json) => at(calculator, 'period', 'month') === undefined
 

@@ -1,5 +1,18 @@
 import { at, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, answerWith, type BrokenRule, broken, companies, endless, files, tasks } from './broken-rule.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
+import {
+  answers,
+  answerWith,
+  type BrokenRule,
+  broken,
+  companies,
+  endless,
+  ends,
+  everyCompanyHas,
+  failsWithoutRows,
+  files,
+  tasks,
+} from './broken-rule.ts'
 import type { Hooks, Json } from './broken-service.ts'
 
 const calculatorsType = 'BulkGetCompanyCalculators'
@@ -49,6 +62,11 @@ export const endpointRules = (): BrokenRule[] => [
   broken('endpoints/tasks', 'the list has older tasks, and not the newest', () =>
     answers('GET /bulk/tasks', ({ answer }) => {
       answer.json = objectsOf(answer.json).slice(1)
+    }),
+  ),
+  broken('endpoints/tasks', 'tasks that have ended are not listed', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ status }) => !ends.includes(String(status)))
     }),
   ),
   broken('endpoints/open-tasks', 'the list of tasks is an object', () =>
@@ -228,6 +246,18 @@ export const endpointRules = (): BrokenRule[] => [
       answer.json = objectsOf(answer.json).filter(({ isOwnedByInvokingCompany }) => isOwnedByInvokingCompany !== true)
     }),
   ),
+  broken('versioning/deprecated/custom-identifiers', 'the identifiers are no list, and none is of the profile', () => ({
+    answer: ({ path, answer }) => {
+      if (path.endsWith('/custom-identifiers')) answer.json = {}
+      if (path.endsWith('/custom-properties')) {
+        for (const property of objectsOf(answer.json)) property.isOwnedByInvokingCompany = false
+      }
+    },
+  })),
+  broken('versioning/deprecated/consolidated-upsert', 'a value that the hotel has is not taken', () => ({
+    ...everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
+    ...failsWithoutRows('BulkUpsertStandardHolders'),
+  })),
   broken('versioning/description', 'the description leaves the task endpoint out', () =>
     answers('GET /openapi.json', ({ answer }) => {
       const paths = at(answer.json, 'paths') as Json

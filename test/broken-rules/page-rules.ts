@@ -113,6 +113,11 @@ export const pageRules = (year: number): BrokenRule[] => [
       if (objectsOf(company.calculators).length === 0) delete company.calculators
     }),
   ),
+  broken('company/calculators', 'companies without a match are left out', () =>
+    files(search, (page) => {
+      page.companies = objectsOf(page.companies).filter(({ calculators }) => objectsOf(calculators).length > 0)
+    }),
+  ),
   broken('calculator/id', 'the id of a calculator is no UUID', () =>
     calculators((calculator) => {
       calculator.id = 'c-1'

@@ -11,7 +11,14 @@ import {
   questionTrees,
   unitTypes,
 } from '../evidence/reference-evidence.ts'
-import { otherPages, otherSearchNames, searches, searchNames } from '../evidence/searches.ts'
+import {
+  otherPages,
+  otherSearchNames,
+  type Searches,
+  type Snapshot,
+  searches,
+  searchNames,
+} from '../evidence/searches.ts'
 import { isTerminal, listTasks } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
@@ -23,7 +30,6 @@ import {
   writeProperties,
 } from '../evidence/written-rest.ts'
 import { differs, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import type { Answer } from '../wire.ts'
 import { at, isObject, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
 import {
@@ -31,6 +37,7 @@ import {
   allAnswer,
   failedRows,
   judgeImport,
+  judgeList,
   judgeStatus,
   judgeTooMany,
   searchEnds,
@@ -97,10 +104,9 @@ export const endpointChecks: Checks<'endpoints'> = {
   ),
   'endpoints/tasks': given(searches, async ({ runs, snapshots }, bench) => {
     const { status, json } = await listTasks(bench)
-    const sent = searchNames.map((name, nth) => ({ ...runs[name], listed: snapshots[0]?.[nth] ?? null }))
     return together(
       judged(status === 200, `${status} with ${objectsOf(json).length} tasks`),
-      judgeNewest(sent.filter(({ correlationId }) => correlationId !== null)),
+      judgeNewest(runs, snapshots),
     )
   }),
   'endpoints/open-tasks': given(listTasks, ({ json }) => {
@@ -123,9 +129,7 @@ export const endpointChecks: Checks<'endpoints'> = {
   'endpoints/unit-types': given(unitTypes, judgeList),
   'endpoints/framework': given(frameworkTrees, async (trees, bench) => {
     if (trees.length === 0) return notObserved('no framework is known to ask for')
-    const points = (await questionTrees(bench)).flatMap(({ questions }) =>
-      questions.flatMap(({ dataPoints }) => dataPoints),
-    )
+    const points = (await questionTrees(bench)).flatMap(({ dataPoints }) => dataPoints)
     const lists = points.filter(
       ({ valueType, optionIds }) => valueType.toLowerCase() === 'list' || optionIds.length > 0,
     )
@@ -195,10 +199,27 @@ export const endpointChecks: Checks<'endpoints'> = {
 }
 
 /**
- * How many tasks are listed is not shown. The newest ones are listed when the last of them is, and all that came after
- * one that is. `listed`: the status in the list that was read right after the last submission.
+ * Whether the newest tasks are listed right after the last submission, and still when all have ended: an end is a
+ * status like others. Where none is left of ours in a list that is no shorter, newer ones of others have come.
  */
-function judgeNewest(sent: readonly { label: string; listed: string | null }[]): Observation {
+function judgeNewest(runs: Searches['runs'], snapshots: readonly Snapshot[]): Observation {
+  const [first, last] = [snapshots[0], snapshots.at(-1)]
+  if (first === undefined || last === undefined)
+    return notObserved('the list was refused while searches were under way')
+  const pushedOut = last.listed >= first.listed && last.statuses.every((status) => status === null)
+  return together(
+    ...(pushedOut || last === first ? [first] : [first, last]).map((snapshot) => judgeSnapshot(runs, snapshot)),
+  )
+}
+
+/**
+ * How many tasks are listed is not shown. The newest ones are listed when the last of them is, and all that came after
+ * one that is.
+ */
+function judgeSnapshot(runs: Searches['runs'], { statuses }: Snapshot): Observation {
+  const sent = searchNames
+    .map((name, nth) => ({ ...runs[name], listed: statuses[nth] ?? null }))
+    .filter(({ correlationId }) => correlationId !== null)
   const first = sent.findIndex(({ listed }) => listed !== null)
   const leftOut = sent.slice(first < 0 ? -1 : first).filter(({ listed }) => listed === null)
   if (sent.length === 0) return notObserved('no search was queued')
@@ -206,8 +227,4 @@ function judgeNewest(sent: readonly { label: string; listed: string | null }[]):
     leftOut.map(({ label }) => `the task of ${label} is not in it with a status`),
     `the newest ${sent.length - first} of ours, each with a status`,
   )
-}
-
-function judgeList(answer: Answer) {
-  return judged(answer.status === 200 && Array.isArray(answer.json), `${answer.status}: ${kindOf(answer.json)}`)
 }

@@ -1,18 +1,23 @@
 import type { Bench, TaskRun } from '../bench.ts'
+import { nobody } from '../evidence/hotel.ts'
 import { type Searches, searches } from '../evidence/searches.ts'
 import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
-import { differs, faultless, holds, judged, type Observation } from '../observation.ts'
+import { differs, faultless, holds, judged, notObserved, type Observation } from '../observation.ts'
 import type { Answer } from '../wire.ts'
-import { at, isTaken, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isTaken, isUuid, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, given } from './check.ts'
 
 /** A search must have been queued, end in a status that means work was done, and list its pages. */
 export function judgeSearch(bench: Bench, run: TaskRun): Observation {
-  const { success, partialSuccess } = bench.contract.taskStatuses
-  const status = run.statuses.at(-1)
-  if (run.task === null || (status !== success && status !== partialSuccess)) return differs(endOf(run))
+  if (!workWasDone(bench, run)) return differs(endOf(run))
   const pages = addressesIn(bench, run.task).length
   return judged(pages > 0, `${endOf(run)}, page addresses: ${pages}`)
+}
+
+/** Whether a request has ended in a status that means that work was done. */
+export function workWasDone({ contract }: Pick<Bench, 'contract'>, run: TaskRun): boolean {
+  const ends = workDone.map((status) => contract.taskStatuses[status])
+  return run.task !== null && ends.includes(run.statuses.at(-1) ?? '')
 }
 
 /** The same as a check of one of the searches that every run sends. */
@@ -34,6 +39,19 @@ export function judgeImport(
   const hasFile = fileAddressIn(bench, run.task) !== null
   const seen = `${endOf(run)}, ${hasFile ? 'with a file' : 'without a file'}`
   return judged(wanted.includes(run.statuses.at(-1) ?? '') && hasFile === expected.file, seen)
+}
+
+/**
+ * The same of an import without a file whose rows name `nobody`. That all of them end it in Error proves nothing unless
+ * a failed row names it: whatever does not work at all ends so too.
+ */
+export function judgeNobody(bench: Bench, run: TaskRun): Observation {
+  const end = judgeImport(bench, run, { statuses: ['error', ...workDone], file: false })
+  const isNamed = failedRows(bench, run.task).some((row) => Object.values(row).includes(nobody))
+  const failed = run.statuses.at(-1) === bench.contract.taskStatuses.error
+  return end.verdict === 'holds' && failed && !isNamed
+    ? notObserved(`${end.seen}, and no failed row names ${nobody}`)
+    : end
 }
 
 /** Two imports are answered with 200 by the letter (specification, Endpoints); other requests with a correlation id. */
@@ -84,6 +102,11 @@ export function allAnswer(answers: readonly Pick<Answer, 'call' | 'status'>[], s
     others.map(({ call, status }) => `${call}: ${status}`),
     seen,
   )
+}
+
+/** A read of reference data must be answered 200 with a list. */
+export function judgeList({ status, json }: Pick<Answer, 'status' | 'json'>): Observation {
+  return judged(status === 200 && Array.isArray(json), `${status}: ${kindOf(json)}`)
 }
 
 /** Each of these requests must have been accepted. */

@@ -12,7 +12,7 @@ import { writeCalculators } from '../evidence/written-calculators.ts'
 import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isObject, isUuid, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
-import { judgeSearch, namesOf } from './judge-task.ts'
+import { judgeSearch, namesOf, workWasDone } from './judge-task.ts'
 import { faultsOf, isFilledText, isListOfTexts, isText, mapFault, periodFault, variableFaults } from './page-faults.ts'
 
 /** Specification, Resources: reference records and the calculator search result page. */
@@ -77,13 +77,15 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
     const { customProperties: list, id, name } = bench.contract.names.calculatorsPage
     const { requestedPropertyIds } = await searches(bench)
     const { documents } = await calculatorPages(bench)
-    const owned = (await properties(bench)).filter((property) => property.owned).map((property) => property.id)
+    const all = await properties(bench)
+    const known = all.filter(({ saysOwned }) => saysOwned).map((property) => property.id)
+    const perhapsOwned = all.filter(({ owned }) => owned).map((property) => property.id)
     const pages = documents.map((page) => objectsOf(at(page, list)))
     const named = (pages[0] ?? []).map((property) => said(property[id]))
     const faults = [
       ...(new Set(pages.map((page) => JSON.stringify(page))).size > 1 ? ['pages differ'] : []),
-      ...owned.filter((wanted) => !named.includes(wanted)).map((wanted) => `${wanted} is owned and missing`),
-      ...named.filter((shown) => !owned.includes(shown)).map((shown) => `${shown} is not owned and listed`),
+      ...known.filter((wanted) => !named.includes(wanted)).map((wanted) => `${wanted} is owned and missing`),
+      ...named.filter((shown) => !perhapsOwned.includes(shown)).map((shown) => `${shown} is not owned and listed`),
       ...(pages[0] ?? []).flatMap((property) => (textOf(property[name]) === null ? ['one without a name'] : [])),
     ]
     const left = requestedPropertyIds.length - named.length
@@ -95,7 +97,8 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
       pages.length > 1
         ? holds('the same on each')
         : notObserved('that it is the same on every page needs a search with several')
-    return together(seen, several, await absentEverywhere(bench, list, 'absent when none were asked for'))
+    const whose = known.length === 0 ? [notObserved('no property is known to be of the profile')] : []
+    return together(seen, several, ...whose, await absentEverywhere(bench, list, 'absent when none were asked for'))
   },
   'page/calculator-variables': given(calculatorPages, async ({ documents }, bench) => {
     const { calculatorVariables } = bench.contract.names.calculatorsPage
@@ -129,9 +132,11 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
     const { nowhere } = await narrowSearches(bench)
     const isEmpty = (list: unknown) => Array.isArray(list) && list.length === 0
     const none = (await companiesOn(bench, nowhere)).map((company) => company[calculators])
-    const others = none.filter((list) => !isEmpty(list)).map(kindOf)
-    const seen = none.length > 0 || (await companiesSeen(bench)).some((company) => isEmpty(company[calculators]))
-    // What a search for a type that does not exist is answered with is not shown.
+    const all = await companiesSeen(bench)
+    const isLeftOut = workWasDone(bench, nowhere) && none.length === 0 && all.length > 0
+    const others = isLeftOut ? ['no company'] : none.filter((list) => !isEmpty(list)).map(kindOf)
+    // A search for a type that does not exist may be refused: what it is answered with is not shown.
+    const seen = none.length > 0 || isLeftOut || all.some((company) => isEmpty(company[calculators]))
     const empty = seen
       ? judged(
           others.length === 0,

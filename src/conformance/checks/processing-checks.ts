@@ -17,7 +17,7 @@ export const processingChecks: Checks<'processing-rules'> = {
     const created = searchNames.flatMap((name) => instantOf(at(runs[name].task, createdAt)) ?? [])
     const ordered = created.every((time, index) => index === 0 || time >= (created[index - 1] ?? time))
     const told = `${created.length} of ${searchNames.length} tasks say when they were created`
-    const overtaken = snapshots.flatMap((statuses) => overtaking(bench, statuses))
+    const overtaken = snapshots.flatMap(({ statuses }) => overtaking(bench, statuses))
     const seen = `${snapshots.length} looks at ${searchNames.length} tasks: none begun before an earlier one`
     return together(
       faultless(overtaken, seen),
@@ -27,7 +27,8 @@ export const processingChecks: Checks<'processing-rules'> = {
   'processing-rules/2': given(searches, ({ runs, snapshots }, bench) => {
     const ended = searchNames.filter((name) => runs[name].task !== null)
     const running = Math.max(
-      ...snapshots.map((statuses) => statuses.filter((status) => !isTerminal(bench, status)).length),
+      0,
+      ...snapshots.map(({ statuses }) => statuses.filter((status) => !isTerminal(bench, status)).length),
     )
     const order = ended.toSorted((a, b) => (runs[a].endedAt ?? 0) - (runs[b].endedAt ?? 0))
     const places = order.map((name) => searchNames.indexOf(name) + 1).join(' ')

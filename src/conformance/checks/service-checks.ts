@@ -15,6 +15,7 @@ import {
   failedRows,
   holdsAll,
   judgeImport,
+  judgeNobody,
   judgeQueued,
   judgeSearch,
   judgeWaiting,
@@ -114,7 +115,7 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
       typeof one === 'string' ? [] : ['mixed' in one ? one.mixed : one],
     )
     const imports = runs.map((run) => judgeImport(bench, run, { statuses: workDone, file: false }))
-    return together(...imports, judgeImport(bench, holders, { statuses: ['error', ...workDone], file: false }))
+    return together(...imports, judgeNobody(bench, holders))
   }),
   'service/area-searches': given(searches, async ({ runs }, bench) => {
     const wanted = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers, runs.calculators]

@@ -6,12 +6,21 @@ import { describedOperation, description, openApiVersion } from '../evidence/des
 import { frameworks, groups, properties, unitTypes } from '../evidence/reference-evidence.ts'
 import { narrowSearches, searches } from '../evidence/searches.ts'
 import { listTasks } from '../evidence/task-run.ts'
-import { type DeprecatedUpserts, writeDeprecated } from '../evidence/written-rest.ts'
+import { writeConsolidated, writeDeprecatedAnswers, writeDeprecatedMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
-import { allAccepted, allAnswer, judgeImport, judgeSearch, searchEnds, workDone } from './judge-task.ts'
+import {
+  allAccepted,
+  allAnswer,
+  judgeImport,
+  judgeList,
+  judgeNobody,
+  judgeSearch,
+  searchEnds,
+  workDone,
+} from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 
 /** Specification, Versioning. */
@@ -113,9 +122,15 @@ export const versionChecks: Checks<'versioning'> = {
   ),
   'versioning/deprecated/framework-answers-search': searchEnds('frameworkAnswersV1'),
   'versioning/deprecated/calculators-search': searchEnds('calculatorsV1'),
-  'versioning/deprecated/performance-answers-upsert': oldUpsert('performanceAnswers', workDone, false),
-  'versioning/deprecated/consolidated-upsert': oldUpsert('consolidated', ['error', ...workDone], false),
-  'versioning/deprecated/companies-upsert': oldUpsert('companies', workDone, true),
+  'versioning/deprecated/performance-answers-upsert': givenHotel(writeDeprecatedAnswers, (run, bench) =>
+    judgeImport(bench, run, { statuses: workDone, file: false }),
+  ),
+  'versioning/deprecated/consolidated-upsert': givenHotel(writeConsolidated, ({ run, hasGoodRows }, bench) =>
+    hasGoodRows ? judgeImport(bench, run, { statuses: workDone, file: false }) : judgeNobody(bench, run),
+  ),
+  'versioning/deprecated/companies-upsert': givenHotel(writeDeprecatedMapping, (run, bench) =>
+    judgeImport(bench, run, { statuses: workDone, file: true }),
+  ),
   'versioning/deprecated/status': oldRead(
     ({ status }) => status,
     (bench, { json }) => textOf(at(json, bench.contract.names.task.status)),
@@ -124,14 +139,16 @@ export const versionChecks: Checks<'versioning'> = {
     const { id } = bench.contract.names.customProperties
     const listed = objectsOf(customIdentifiers.json).map((record) => record[id])
     const identifiers = (await properties(bench)).filter(({ isIdentifier }) => isIdentifier)
-    const own = identifiers.filter(({ owned }) => owned)
+    const own = identifiers.filter(({ saysOwned }) => saysOwned)
     const missing = own.filter((property) => !listed.includes(property.id))
     const others = listed.filter((one) => !identifiers.some((property) => property.id === one))
     // Whether it lists those of other profiles as well is not shown.
-    return judged(
-      customIdentifiers.status === 200 && missing.length === 0 && others.length === 0,
-      `${customIdentifiers.status}: ${own.length - missing.length} of ${own.length} identifiers of the profile, ` +
-        `${others.length} that are none`,
+    return together(
+      judgeList(customIdentifiers),
+      judged(others.length === 0, `${others.length} that are no identifiers`),
+      own.length === 0
+        ? notObserved('no identifier is known to be of the profile')
+        : judged(missing.length === 0, `${own.length - missing.length} of ${own.length} identifiers of the profile`),
     )
   }),
   'versioning/description': given(description, ({ status, json }, bench) => {
@@ -158,12 +175,4 @@ function oldRead(which: (all: Deprecated) => Answer, found: (bench: Bench, answe
 function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | null {
   const list = at(json, contract.names.latestFile.pageUrls)
   return Array.isArray(list) ? `${list.length} page addresses` : null
-}
-
-function oldUpsert(
-  name: keyof DeprecatedUpserts,
-  statuses: Parameters<typeof judgeImport>[2]['statuses'],
-  file: boolean,
-): Check {
-  return givenHotel(writeDeprecated, (runs, bench) => judgeImport(bench, runs[name], { statuses, file }))
 }

@@ -1,7 +1,10 @@
+import type { Contract } from '../../exchange/contract.ts'
+import { AnswerFormatError } from '../../exchange/errors.ts'
+import { decodeFramework, type FrameworkDataPoint, type FrameworkIndex } from '../../exchange/reference-data.ts'
 import type { Bench } from '../bench.ts'
 import type { AnswerShape } from '../names/shapes.ts'
 import type { Answer, Wire } from '../wire.ts'
-import { at, isObject, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { objectsOf, textOf } from '../wire-json.ts'
 
 /** Asks, and notes the names of the answer as those of a document of this shape, or of an error. */
 export async function ask(bench: Bench, shape: AnswerShape, ...call: Parameters<Wire['call']>): Promise<Answer> {
@@ -36,9 +39,18 @@ export function frameworkTrees(bench: Bench): Promise<Answer[]> {
   })
 }
 
-type Property = { id: string; name: string | null; type: string | null; isIdentifier: boolean; owned: boolean }
+type Property = {
+  id: string
+  name: string | null
+  type: string | null
+  isIdentifier: boolean
+  /** One that does not say whose it is may be the profile's, and counts as such. */
+  owned: boolean
+  /** Whether it says itself that it is the profile's. The specification names no field for it. */
+  saysOwned: boolean
+}
 
-/** The custom properties as far as they can be read; one that does not say whose it is counts as the profile's. */
+/** The custom properties as far as they can be read. */
 export async function properties(bench: Bench): Promise<Property[]> {
   const names = bench.contract.names.customProperties
   return objectsOf((await customProperties(bench)).json).flatMap((record) => {
@@ -51,48 +63,36 @@ export async function properties(bench: Bench): Promise<Property[]> {
         type: textOf(record[names.type]),
         isIdentifier: record[names.isIdentifier] === true,
         owned: record[names.isOwnedByInvokingCompany] !== false,
+        saysOwned: record[names.isOwnedByInvokingCompany] === true,
       },
     ]
   })
 }
 
 export type DataPoint = { id: string; valueType: string; periodType: string; unitIds: string[]; optionIds: string[] }
-type Question = { id: string; dataPoints: DataPoint[] }
-export type FrameworkTree = { id: string; questions: Question[] }
+/** What a framework asks for; only questions that data points answer. */
+export type FrameworkTree = { id: string; questionIds: string[]; dataPoints: DataPoint[] }
 
-/** Questions and data points of the frameworks that were read, found wherever they stand in the tree. */
+/** The frameworks that can be read, as the client itself reads them. */
 export async function questionTrees(bench: Bench): Promise<FrameworkTree[]> {
-  const names = bench.contract.names.frameworks
   return (await frameworkTrees(bench)).flatMap(({ status, json }) => {
-    const id = textOf(at(json, names.id))
-    return status === 200 && id !== null ? [{ id, questions: questionsIn(bench, json) }] : []
+    const framework = status === 200 ? readFramework(bench.contract, json) : null
+    if (framework === null) return []
+    const { id, dataPoints } = framework
+    const questionIds = [...new Set(dataPoints.flatMap(({ questionId }) => questionId ?? []))]
+    return [{ id, questionIds, dataPoints: dataPoints.map(dataPointOf) }]
   })
 }
 
-function questionsIn(bench: Bench, value: unknown): Question[] {
-  const names = bench.contract.names.frameworks
-  if (Array.isArray(value)) return value.flatMap((element) => questionsIn(bench, element))
-  if (!isObject(value)) return []
-  const points = objectsOf(value[names.dataPoints])
-  const id = textOf(value[names.id])
-  if (points.length > 0 && id !== null) {
-    return [{ id, dataPoints: points.flatMap((point) => dataPointOf(bench, point)) }]
+function readFramework(contract: Contract, json: unknown): FrameworkIndex | null {
+  try {
+    return decodeFramework(contract, json)
+  } catch (error) {
+    if (error instanceof AnswerFormatError) return null
+    throw error
   }
-  return Object.values(value).flatMap((member) => questionsIn(bench, member))
 }
 
-function dataPointOf(bench: Bench, point: WireObject): DataPoint[] {
-  const names = bench.contract.names.frameworks
-  const idsIn = (list: unknown) => objectsOf(list).flatMap((element) => textOf(element[names.id]) ?? [])
-  const id = textOf(point[names.id])
-  if (id === null) return []
-  return [
-    {
-      id,
-      valueType: textOf(point[names.valueType]) ?? '',
-      periodType: textOf(point[names.reportingPeriodType]) ?? '',
-      unitIds: objectsOf(point[names.unitTypes]).flatMap((unitType) => idsIn(unitType[names.units])),
-      optionIds: idsIn(point[names.options]),
-    },
-  ]
+function dataPointOf({ id, valueType, reportingPeriodType, unitIds, optionIds }: FrameworkDataPoint): DataPoint {
+  return { id, valueType: valueType ?? '', periodType: reportingPeriodType ?? '', unitIds, optionIds }
 }

@@ -23,10 +23,16 @@ const sentSearches = {
 type SearchName = keyof typeof sentSearches
 export const searchNames = Object.keys(sentSearches) as SearchName[]
 
+/** One look at the list of the newest tasks: what it said of ours, null where it did not, and how many it listed. */
+export type Snapshot = { statuses: (string | null)[]; listed: number }
+
 export type Searches = {
   runs: Record<SearchName, TaskRun>
-  /** The statuses of these tasks as the list of the newest tasks showed them, each time in the order of submission. */
-  snapshots: (string | null)[][]
+  /**
+   * The statuses of these tasks as the list of the newest tasks showed them, in the order of submission: first right
+   * after the last submission, and last when all had ended. Where the list was refused there is none.
+   */
+  snapshots: Snapshot[]
   /** The properties that were asked for; the last one exists nowhere. */
   requestedPropertyIds: string[]
 }
@@ -47,22 +53,27 @@ export function searches(bench: Bench): Promise<Searches> {
     }
     const runs = Object.fromEntries(sent) as Record<SearchName, TaskRun>
     const inOrder = searchNames.map((name) => runs[name])
-    const snapshots = [await snapshot(bench, inOrder)]
+    const snapshots = await snapshot(bench, inOrder)
     const until = bench.now() + bench.limits.taskMs
     while (inOrder.some((run) => isOpen(bench, run)) && bench.now() < until) {
       const unfinished = inOrder.filter((run) => isOpen(bench, run))
       await finish({ ...bench, limits: { ...bench.limits, taskMs: 1 } }, unfinished)
-      snapshots.push(await snapshot(bench, inOrder))
+      snapshots.push(...(await snapshot(bench, inOrder)))
     }
     return { runs, snapshots, requestedPropertyIds }
   })
 }
 
-async function snapshot(bench: Bench, runs: readonly TaskRun[]): Promise<(string | null)[]> {
+async function snapshot(bench: Bench, runs: readonly TaskRun[]): Promise<Snapshot[]> {
   const names = bench.contract.names.task
-  const listed = objectsOf((await listTasks(bench)).json)
+  const { status, json } = await listTasks(bench)
+  if (status !== 200) return []
+  const listed = objectsOf(json)
   const statusOf = new Map(listed.map((task) => [textOf(task[names.correlationId]), textOf(task[names.status])]))
-  return runs.map((run) => (run.correlationId === null ? null : (statusOf.get(run.correlationId) ?? null)))
+  const statuses = runs.map(({ correlationId }) =>
+    correlationId === null ? null : (statusOf.get(correlationId) ?? null),
+  )
+  return [{ statuses, listed: listed.length }]
 }
 
 /** Narrower calculator searches: without properties for a type that is nowhere, and for one type that is there. */

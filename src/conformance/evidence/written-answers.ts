@@ -31,10 +31,10 @@ export type WrittenAnswers = {
 export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers | string> {
   return bench.once('written answers', async () => {
     const { endpoints } = bench.contract
-    const framework = (await questionTrees(bench)).find(({ questions }) => questions.length > 1)
-    const [first, second] = framework?.questions ?? []
+    const framework = (await questionTrees(bench)).find(({ questionIds }) => questionIds.length > 1)
+    const [first, second] = framework?.questionIds ?? []
     if (!framework || !first || !second) return 'no framework with two questions was seen'
-    const points = framework.questions.flatMap(({ dataPoints }) => dataPoints)
+    const points = framework.dataPoints
     const yearly = onePerType(points.filter(({ periodType }) => periodType !== monthlyOf(bench)))
     const monthly = points.find(({ periodType }) => periodType !== yearlyOf(bench))
     const names = bench.contract.names.frameworkAnswers
@@ -46,12 +46,12 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
         {
           ...period(bench, 'yearly', year),
           [names.answers]: answersOf(yearly),
-          [names.omissions]: [omission(first.id)],
+          [names.omissions]: [omission(first)],
         },
         ...(monthly ? [{ ...period(bench, 'monthly', year, 3), [names.answers]: answersOf([monthly]) }] : []),
       ]),
       entry(bench, byId(bench, hotel.companyId), [
-        { ...period(bench, 'yearly', year, 7), [names.omissions]: [omission(second.id)] },
+        { ...period(bench, 'yearly', year, 7), [names.omissions]: [omission(second)] },
       ]),
     ]
     const unknownAnswer = { [names.dataPointId]: randomUUID(), [names.answer]: { [names.boolean]: true } }
@@ -64,19 +64,19 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
         },
       ]),
       entry(bench, byId(bench, randomUUID()), [
-        { ...period(bench, 'yearly', year), [names.omissions]: [omission(first.id)] },
+        { ...period(bench, 'yearly', year), [names.omissions]: [omission(first)] },
       ]),
     ]
     const send = (body: WireObject) => runTask(bench, 'frameworkAnswersUpsert', endpoints.frameworkAnswersUpsert, body)
     const before = await storedPeriods(bench, hotel)
     const mixed = await send({ [names.frameworkId]: framework.id, [names.companies]: [...good, ...bad] })
-    const withoutFramework = await send(omissionBody(bench, hotel, first.id))
+    const withoutFramework = await send(omissionBody(bench, hotel, first))
     const failing = await send({ [names.companies]: bad })
     return {
       framework,
       valueTypes: yearly.map(({ valueType }) => valueType),
       dataPointIds: yearly.map(({ id }) => id),
-      questionId: first.id,
+      questionId: first,
       mixed,
       withoutFramework,
       failing,

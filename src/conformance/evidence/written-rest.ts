@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Endpoint } from '../../exchange/contract.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import type { Answer } from '../wire.ts'
 import { at, objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel, mappingEntry, nobody } from './hotel.ts'
-import { properties, questionTrees } from './reference-evidence.ts'
+import { properties } from './reference-evidence.ts'
 import { otherPages, pagesOf } from './searches.ts'
 import { fileAddressIn, runTask } from './task-run.ts'
-import { omissionBody, tooManyOmissions } from './written-answers.ts'
+import { omissionBody, tooManyOmissions, writeAnswers } from './written-answers.ts'
 import { calculatorsBody, entryOfNobody } from './written-calculators.ts'
 
 type WrittenMapping = {
@@ -63,27 +62,37 @@ function mappingBody(bench: Bench, hotel: Hotel): WireObject {
 export function writeProperties(bench: Bench, hotel: Hotel): Promise<TaskRun | string> {
   return bench.once('written properties', async () => {
     const { names, endpoints } = bench.contract
-    const own = (await properties(bench)).filter(({ owned, isIdentifier }) => owned && !isIdentifier)
-    const property = own.find(({ type }) => type === 'String') ?? own[0]
-    if (!property) return 'the profile owns no custom property that is no identifier'
-    const held = at(hotel.record, names.companiesPage.fields, property.id)
-    const values = Array.isArray(held) && held.length > 0 ? held.map(String) : null
-    const row = (propertyId: string, value: string) => ({
-      [names.companies.propertyId]: propertyId,
-      [names.companies.value]: value,
-    })
+    const property = await propertyOf(bench, hotel)
+    if (property === null) return 'the profile owns no custom property that is no identifier'
+    const { id, values } = property
     const send = (rows: WireObject[]) =>
       runTask(bench, 'companiesUpsert', endpoints.companiesUpsert, {
         [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
-        [names.companies.companies]: [
-          { [names.companies.identifier]: hotel.writing.identifier, [names.companies.customProperties]: rows },
-        ],
+        [names.companies.companies]: [valuesEntry(bench, hotel.writing.identifier, rows)],
       })
-    const written = (values ?? ['1']).map((value) => row(property.id, value))
-    const run = await send([...written, row(randomUUID(), 'nowhere')])
-    if (values === null) await send([row(property.id, '')])
+    const run = await send([...valueRows(bench, id, values ?? ['1']), ...valueRows(bench, randomUUID(), ['nowhere'])])
+    if (values === null) await send(valueRows(bench, id, ['']))
     return run
   })
+}
+
+/** The property of the profile that is written to, and the values that the hotel had of it at first; null: none. */
+async function propertyOf(bench: Bench, hotel: Hotel): Promise<{ id: string; values: string[] | null } | null> {
+  const own = (await properties(bench)).filter(({ owned, isIdentifier }) => owned && !isIdentifier)
+  const property = own.find(({ type }) => type === 'String') ?? own[0]
+  if (!property) return null
+  const held = at(hotel.record, bench.contract.names.companiesPage.fields, property.id)
+  return { id: property.id, values: Array.isArray(held) && held.length > 0 ? held.map(String) : null }
+}
+
+function valueRows({ contract }: Bench, propertyId: string, values: readonly string[]): WireObject[] {
+  const names = contract.names.companies
+  return values.map((value) => ({ [names.propertyId]: propertyId, [names.value]: value }))
+}
+
+function valuesEntry({ contract }: Bench, identifier: string, rows: readonly WireObject[]): WireObject {
+  const names = contract.names.companies
+  return { [names.identifier]: identifier, [names.customProperties]: rows }
 }
 
 /**
@@ -117,37 +126,40 @@ export function writeHolders(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   })
 }
 
-export type DeprecatedUpserts = { performanceAnswers: TaskRun; consolidated: TaskRun; companies: TaskRun }
+/** The omission once more that the successor was sent; a sentence instead where it was sent none. */
+export async function writeDeprecatedAnswers(bench: Bench, hotel: Hotel): Promise<TaskRun | string> {
+  const answers = await writeAnswers(bench, hotel)
+  if (typeof answers === 'string') return answers
+  const { performanceAnswersUpsertV1 } = bench.contract.otherEndpoints
+  const body = omissionBody(bench, hotel, answers.questionId)
+  return runTask(bench, 'performanceAnswersUpsertV1', performanceAnswersUpsertV1, body)
+}
 
-/** The deprecated upserts with what their successors were sent; the consolidated one with rows of nobody. */
-export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedUpserts> {
-  return bench.once('deprecated upserts', async () => {
-    const { names, otherEndpoints } = bench.contract
-    const questionId = (await questionTrees(bench))[0]?.questions[0]?.id ?? randomUUID()
-    const send = (label: string, endpoint: Endpoint, body: WireObject) => runTask(bench, label, endpoint, body)
-    return {
-      performanceAnswers: await send(
-        'performanceAnswersUpsertV1',
-        otherEndpoints.performanceAnswersUpsertV1,
-        omissionBody(bench, hotel, questionId),
-      ),
-      consolidated: await send('standardHoldersUpsertV1', otherEndpoints.standardHoldersUpsertV1, {
-        [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
-        [names.companies.companies]: [
-          {
-            [names.companies.identifier]: nobody,
-            [names.companies.customProperties]: [
-              { [names.companies.propertyId]: randomUUID(), [names.companies.value]: 'nowhere' },
-            ],
-          },
-        ],
-        [names.standardHolders.holders]: [
-          { [names.standardHolders.identifier]: nobody, [names.standardHolders.standardId]: randomUUID() },
-        ],
-      }),
-      companies: await send('companiesUpsertV1', otherEndpoints.companiesUpsertV1, mappingBody(bench, hotel)),
-    }
+/** The mapping of the hotel once more. */
+export function writeDeprecatedMapping(bench: Bench, hotel: Hotel): Promise<TaskRun> {
+  const { companiesUpsertV1 } = bench.contract.otherEndpoints
+  return runTask(bench, 'companiesUpsertV1', companiesUpsertV1, mappingBody(bench, hotel))
+}
+
+/**
+ * Rows of nobody, and once more the values that the mapped hotel has of a property. Without any, all rows must fail.
+ */
+export async function writeConsolidated(bench: Bench, hotel: Hotel): Promise<{ run: TaskRun; hasGoodRows: boolean }> {
+  const { names, otherEndpoints } = bench.contract
+  const property = await propertyOf(bench, hotel)
+  const rows = property?.values ? valueRows(bench, property.id, property.values) : []
+  if (rows.length > 0) await writeMapping(bench, hotel)
+  const run = await runTask(bench, 'standardHoldersUpsertV1', otherEndpoints.standardHoldersUpsertV1, {
+    [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
+    [names.companies.companies]: [
+      ...(rows.length > 0 ? [valuesEntry(bench, hotel.writing.identifier, rows)] : []),
+      valuesEntry(bench, nobody, valueRows(bench, randomUUID(), ['nowhere'])),
+    ],
+    [names.standardHolders.holders]: [
+      { [names.standardHolders.identifier]: nobody, [names.standardHolders.standardId]: randomUUID() },
+    ],
   })
+  return { run, hasGoodRows: rows.length > 0 }
 }
 
 type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
