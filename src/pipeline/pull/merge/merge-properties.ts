@@ -122,8 +122,9 @@ async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise
       select m.company_key, m.property_key
       from merge_property m join company_property t using (company_key, property_key, ordinal)
       where m.value is distinct from t.value and exists (
-        select from removed_property r
-        where r.company_key = m.company_key and r.property_key = m.property_key and r.submission_id <> ${submissionId}
+        select from removed_property r where r.company_key = m.company_key and r.property_key = m.property_key
+      ) and not exists (
+        select from shortened_list l where l.company_key = m.company_key and l.property_key = m.property_key
       )`,
     sql`
       select company_key, property_key, ordinal, value from merge_property
