@@ -168,6 +168,7 @@ function restorableValues(filter: RestoreFilter) {
     select * from (
       select distinct on (company_key, calculator_key, direction, variable_key) *
       from removed_value
+      where ${ofPartner(filter.partnerId)}
       order by company_key, calculator_key, direction, variable_key, removal_id desc
     ) r
     where ${meant(filter)}
@@ -214,16 +215,19 @@ function lastLists(filter: RestoreFilter) {
       from removed_property r join (
         select distinct on (company_key, property_key) company_key, property_key, removed_at
         from removed_property
+        where ${ofPartner(filter.partnerId)}
         order by company_key, property_key, removal_id desc
       ) last using (company_key, property_key, removed_at)
+      where ${ofPartner(filter.partnerId)}
       window list as (partition by company_key, property_key)
     ) whole
     where meant`
 }
 
-function meant({ partnerId, runId, since }: RestoreFilter) {
+/** What is asked of the last removal, once that is known. The partner is asked before: no other's rows are read. */
+function meant({ runId, since }: RestoreFilter) {
   const when = since === undefined ? sql<boolean>`true` : sql<boolean>`removed_at >= ${since}`
-  return sql<boolean>`${when} and ${ofPartner(partnerId)} and ${ofRun(runId)}`
+  return sql<boolean>`${when} and ${ofRun(runId)}`
 }
 
 /** The last of a page: its moment as the database prints it, because no Date is as exact, and which one it is. */
