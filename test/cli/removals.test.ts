@@ -14,6 +14,28 @@ const hotels = (over: object = {}) =>
     }),
   )
 
+test('restore says of how many property values others have the places', async () => {
+  const database = await searchDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const folder = await workingFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
+  for (const brand of [
+    ['a', 'b', 'c'],
+    ['a', 'c'],
+  ]) {
+    const [listed] = await database.search()
+    if (listed === undefined) throw new Error('no page was listed')
+    await database.load(listed, bodyOf(samplePage([company('A', { fields: { brand } })])))
+    await database.finish(listed.submission_id)
+  }
+  await database.db.updateTable('run').set({ state: 'finished' }).execute()
+  const taken = '1 property value is kept and cannot come back: others stand in its place'
+  for (const how of [['--dry-run'], []]) {
+    const said = await nightferry(folder.path, ['restore', '--all', ...how], { DATABASE_URL: database.url })
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining(taken) })
+  }
+})
+
 test('a person sees what is withheld, lets it go, and brings it back', async () => {
   const database = await searchDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())

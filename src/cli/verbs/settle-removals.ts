@@ -105,6 +105,7 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
             `${what} of ${found.companies} ${found.companies === 1 ? 'company' : 'companies'}, removed since ${moment(found.removed_since)} UTC, would be brought back. Nothing was changed.`,
           )
         }
+        if (!options.json) describeTaken(cli, found.taken)
         return exitCodes.well
       }
       await refuseWhileRunning(db, 'restore')
@@ -117,6 +118,7 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
           `Brought back: ${partsWords(restored)}. They stay until a search shows them again; nightferry accept-removals --reason restored lets them go.`,
         )
       }
+      if (!options.json) describeTaken(cli, found.taken)
       return exitCodes.well
     },
     'write',
@@ -126,6 +128,16 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
 function nothing(keptDays: number): string {
   const since = keptDays === 0 ? 'what was removed' : `what was removed in the last ${keptDays} days`
   return `Nothing like that can be brought back: kept is ${since}, and what the service shows again is there. The view removals lists it.`
+}
+
+/** Says of how many property values others have the places, so that no list is taken for whole that is not. */
+function describeTaken(cli: Cli, taken: number): void {
+  if (taken === 0) return
+  const [are, their] = taken === 1 ? ['is', 'its'] : ['are', 'their']
+  printLine(
+    cli.stdout,
+    `${counted(taken, 'property value')} ${are} kept and cannot come back: others stand in ${their} place, and a list comes back whole or not at all.`,
+  )
 }
 
 /**

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
 import type { FinishOptions } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { ordersOf } from './orders.ts'
@@ -209,6 +210,44 @@ describe('a company that two pages of one search show differently', () => {
     }
   })
 
+  it.each([
+    ['loses nothing where a value of one of them is another, and no fewer stand', [[brand('P')]], ['Z'], ''],
+    ['keeps once what a shorter list loses', [[brand('P', 'Q')]], ['Z'], 'PQ'],
+    ['loses nothing to a longer list', [[brand('P')]], ['Z', 'Y'], ''],
+  ])('%s', async (_what, before, greater, lost) => {
+    const stood = before[0]?.[0] as SampleCompany
+    for (const pages of [
+      [stood, brand(...greater)],
+      [brand(...greater), stood],
+    ]) {
+      await clear()
+      for (const page of before) await night([[...page, ...others]], [0])
+      await night([others, ...pages.map((page) => [page])], [0, 1, 2])
+      expect(await removedValues()).toBe(lost)
+      expect((await known()).properties).toMatchObject(greater.map((value) => ({ value })))
+    }
+  })
+
+  it.each([
+    ['of the night before', [brand('P')], ['P', 'Z'], 'PQ'],
+    ['that a page of the same search made shorter', [], ['P', 'Z'], 'PQ'],
+    ['and becomes shorter again', [brand('P', 'Q')], ['P', 'Q', 'Z'], 'PQR'],
+  ])('keeps a value once that is replaced in a list %s', async (_when, between, [...pages], lost) => {
+    const whole = lost.split('')
+    const greater = pages.pop() as string
+    for (const order of [
+      [1, 2],
+      [2, 1],
+    ]) {
+      await clear()
+      await night([[brand(...whole), ...others]], [0])
+      for (const page of between) await night([[page, ...others]], [0])
+      await night([others, [brand(...pages)], [brand(greater)]], [0, ...order])
+      expect(await removedValues()).toBe(lost)
+      expect(await db.transaction().execute((trx) => restoreRemoved(trx, {}))).toMatchObject({ properties: 0 })
+    }
+  })
+
   it('has the greater of two lists where the guard withholds the end of an older one', async () => {
     const end = { property_id: 'brand', ordinal: 2, value: 'Z' }
     for (const order of [
@@ -272,6 +311,15 @@ describe('a company that two pages of one search show differently', () => {
     },
   )
 })
+
+/** In the order of the alphabet. */
+async function removedValues(): Promise<string> {
+  const removed = await db.selectFrom('removals').select('value').where('part', '=', 'property').execute()
+  return removed
+    .map(({ value }) => value)
+    .sort()
+    .join('')
+}
 
 async function removedOrdinals(): Promise<number[]> {
   const removed = await db

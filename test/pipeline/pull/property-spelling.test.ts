@@ -91,6 +91,22 @@ describe.each(bothWays)('a property in another spelling, on a page loaded %s,', 
     expect(await marks()).toEqual([{ part: 'property', reason: 'no_text', withheld: false, parts: 1 }])
   })
 
+  it.each([
+    ['removes and keeps what it does not give', 0, [], ['b', 'c']],
+    ['withholds what it does not give', 0.5, [`${rooms} b`, `${rooms} c`], []],
+  ])('%s of a longer list under a row of its own', async (_what, minSeenShare, stays, removed) => {
+    const guard = { minSeenShare }
+    await night([page(rooms, hotel('A', { [rooms]: ['a', 'b', 'c'] }))], how)
+    await sql`insert into custom_property (property_id, name) values (${ROOMS}, 'Rooms')`.execute(db)
+    await night([page(ROOMS, hotel('A', { [ROOMS]: ['a'] }))], { ...how, ...guard }, guard)
+    expect(await values()).toEqual([`${ROOMS} a`, ...stays])
+    expect(await marks()).toEqual(
+      stays.map(() => ({ part: 'property', reason: 'too_few_properties', withheld: true, parts: 2 })).slice(0, 1),
+    )
+    const { rows } = await sql<{ value: string }>`select value from removals order by ordinal`.execute(db)
+    expect(rows.map(({ value }) => value)).toEqual(removed)
+  })
+
   it('stays out where its company gives the property twice, every night the same one', async () => {
     for (const value of ['1', '2']) {
       await night(

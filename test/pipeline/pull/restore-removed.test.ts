@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { bringBack } from '../../../src/pipeline/actions/act-on-rows.ts'
+import { countRestorable } from '../../../src/pipeline/pull/removals/restore-removed.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
-import { calculator, company, samplePage } from './sample-page.ts'
+import { calculator, company, samplePage, uuid } from './sample-page.ts'
 import { bothWays, openNights } from './search-nights.ts'
 
 const { database, db, night, known, clear } = await openNights()
@@ -12,6 +13,7 @@ beforeEach(async () => {
   await emptyTables(db, ['action'])
 })
 
+const brandNames = [{ id: 'brand', name: 'Brand' }]
 const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
 const bringBackBy = async (filter = {}) => (await bringBack(deps, filter, { user: 'ada', host: 'ferry' })).properties
 const brands = async () => ((await known()).properties as { value: string }[]).map(({ value }) => value).join('')
@@ -25,7 +27,7 @@ describe.each(bothWays)('a list of a property, loaded %s,', (_way, how) => {
   const lists = async (...all: (string | null)[]) => {
     for (const list of all) {
       const shown = list === null ? [] : [company('A', { fields: { brand: list.split('') } })]
-      const page = { ...samplePage(shown), customProperties: [{ id: 'brand', name: 'Brand' }] }
+      const page = { ...samplePage(shown), customProperties: brandNames }
       await night([page], { ...how, minSeenShare: 0 }, { minSeenShare: 0 })
     }
   }
@@ -60,10 +62,42 @@ describe.each(bothWays)('a list of a property, loaded %s,', (_way, how) => {
     expect(await brands()).toBe(stands)
   })
 
+  it.each([
+    ['none', ['abc', 'ab'], 0],
+    ['none that is shown again', ['abc', 'ab', 'abc'], 0],
+    ['one that went from its middle', ['abc', 'ac'], 1],
+    ['one that went from its beginning', ['ab', 'b'], 1],
+  ])('has %s of which another has taken the place', async (_title, nights, taken) => {
+    await lists(...nights)
+    expect(await countRestorable(db, {})).toMatchObject({ taken })
+  })
+
   it('comes back as it was last, and not put together from several moments', async () => {
     await lists('abc', 'ab', null)
     expect(await bringBackBy()).toBe(2)
     expect(await brands()).toBe('ab')
+  })
+})
+
+describe('what can be brought back of one hotel', () => {
+  it('has nothing of another in it', async () => {
+    const shown = (brand: string[]) => [
+      { ...samplePage(['A', 'B'].map((name) => company(name, { fields: { brand } }))), customProperties: brandNames },
+    ]
+    const guard = { minSeenShare: 0 }
+    const { listed } = await night(shown(['a', 'b', 'c']), guard, guard)
+    for (const brand of [['a'], ['a', 'b', 'c'], ['b']]) await night(shown(brand), guard, guard)
+    const submission_id = listed[0]?.submission_id ?? 0
+    await db.deleteFrom('mapping').execute()
+    await db
+      .insertInto('mapping')
+      .values({ partner_id: 'H-1', company_id: uuid('A'), submission_id })
+      .execute()
+    expect(await countRestorable(db, {})).toMatchObject({ properties: 0, taken: 4 })
+    expect(await countRestorable(db, { partnerId: 'H-1' })).toMatchObject({ properties: 0, taken: 2 })
+    await night(shown([]), guard, guard)
+    expect(await countRestorable(db, { partnerId: 'H-1' })).toMatchObject({ properties: 1, taken: 0, companies: 1 })
+    expect(await bringBackBy({ partnerId: 'H-1' })).toBe(1)
   })
 })
 
@@ -95,7 +129,7 @@ describe('what was removed in two runs', () => {
   it('comes back of the later one alone, as it was last', async () => {
     const runs: number[] = []
     for (const value of ['10', null, '20', null]) {
-      const page = { ...shown(value), customProperties: [{ id: 'brand', name: 'Brand' }] }
+      const page = { ...shown(value), customProperties: brandNames }
       await night([page], { minSeenShare: 0 }, { minSeenShare: 0 })
       runs.push(await ofItsOwnRun())
     }

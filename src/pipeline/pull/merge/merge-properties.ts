@@ -110,7 +110,7 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
 
 /**
  * Keeps what the lists lose that become shorter. So do those of which something is kept from before and a value changes
- * in its place: what is kept would else be taken for the end of a list that it never was in. What stands under another
+ * in its place: what is kept would else be taken for the end of a list that it never was in. What comes under another
  * spelling of its property is not lost.
  */
 async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise<void> {
@@ -122,11 +122,15 @@ async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise
       select m.company_key, m.property_key
       from merge_property m join company_property t using (company_key, property_key, ordinal)
       where m.value is distinct from t.value and exists (
-        select from removed_property r
-        where r.company_key = m.company_key and r.property_key = m.property_key and r.submission_id <> ${submissionId}
+        select from removed_property r where r.company_key = m.company_key and r.property_key = m.property_key
+      ) and not exists (
+        select from shortened_list l where l.company_key = m.company_key and l.property_key = m.property_key
       )`,
     sql`
       select company_key, property_key, ordinal, value from merge_property
+      union all
+      select m.company_key, s.property_key, m.ordinal, m.value
+      from respelled_property s join merge_property m on m.property_key = s.given_key
       union all
       select company_key, property_key, ordinal, value from absent_property where reason is not null`,
     submissionId,
@@ -167,6 +171,12 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
         where m.company_key = t.company_key and m.property_key = t.property_key and m.ordinal = t.ordinal
       )
       and not c.given`.execute(trx)
+  await sql`
+    create temporary table respelled_property on commit drop as
+    select p.property_key, other.property_key as given_key
+    from custom_property p join custom_property other on ${alike(sql`other.property_id`, sql`p.property_id`)}
+    where p.property_key in (select property_key from absent_property)
+      and p.property_key <> other.property_key`.execute(trx)
   const { rows } = await sql<{ some: boolean }>`select exists (select from absent_property) as some`.execute(trx)
   if (rows[0]?.some !== true) return
   if (await someUnrenewed(trx)) {
@@ -187,18 +197,15 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
     ${markAgain}`.execute(trx)
 }
 
-/** Finds what stands under one spelling of a property that the page gives its company under another: both have rows. */
+/**
+ * Finds what stands under one spelling of a property in the place of what the page gives under another: both have rows.
+ * What lies behind the end of the other list is as absent as that of any list.
+ */
 async function findRespelled(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update absent_property a set respelled = true
-    from (
-      select p.property_key, other.property_key as given_key
-      from custom_property p join custom_property other on ${alike(sql`other.property_id`, sql`p.property_id`)}
-      where p.property_key in (select property_key from absent_property) and p.property_key <> other.property_key
-    ) spelled
-    where a.property_key = spelled.property_key and exists (
-      select from merge_property m where m.company_key = a.company_key and m.property_key = spelled.given_key
-    )`.execute(trx)
+    from respelled_property s join merge_property m on m.property_key = s.given_key
+    where a.property_key = s.property_key and m.company_key = a.company_key and m.ordinal = a.ordinal`.execute(trx)
 }
 
 async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
@@ -256,7 +263,7 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
       (
         select count(*) from staged_company c join company_property t using (company_key)
         where c.readable and ${listed} and not c.given
-      ) - (select count(*) from absent_property where ${listed} and respelled) as known
+      ) as known
     where exists (select from absent_property where reason is null and not respelled)`.execute(trx)
   if (rows[0] === undefined) return
   const known = Number(rows[0].known)

@@ -173,6 +173,9 @@ async function settleValues(trx: Transaction<Schema>, submissionId: number): Pro
  * Of two lists one stays whole: half of one beside half of another is none that the service ever had. Where it is the
  * page's, what is further down in the other is taken away, which a page else does not of a company shown before. What
  * stands behind the end of the other, because its removal was withheld, is of neither.
+ *
+ * What a list loses that becomes shorter is kept, as it stood at that moment: what an earlier page of the search has
+ * replaced in it, without making it shorter, is not known any more.
  */
 async function settleProperties(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const notGivenOf = (list: ReturnType<typeof sql>, ordinal: ReturnType<typeof sql>) =>
@@ -210,9 +213,13 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
     select d.company_ordinal, d.property_id, t.ordinal, t.value
     from differing_list d join company_property t using (company_key, property_key)
     where d.given < d.stands and not ${notGivenOf(sql`t`, sql`t.ordinal`)}`.execute(trx)
+  await sql`
+    insert into shortened_list (company_key, property_key)
+    select company_key, property_key from differing_list
+    where given > stands and cardinality(given) < cardinality(stands)`.execute(trx)
   await keepLostOfLists(
     trx,
-    sql`select company_key, property_key from differing_list where given > stands`,
+    sql`select company_key, property_key from shortened_list`,
     sql`
       select d.company_key, d.property_key, s.ordinal, s.value
       from differing_list d join staged_property s using (company_ordinal, property_id)

@@ -110,6 +110,8 @@ const companyTables = {
   staged_unrenewed_value: `
     calculator_ordinal integer not null, direction "char" not null, variable_id text, reason text not null, field text`,
   staged_unrenewed_property: 'company_ordinal integer not null, property_id text, reason text not null, field text',
+  // Lists of property values that another page of the search gave longer: what they lose is kept already.
+  shortened_list: 'company_key integer not null, property_key integer not null',
   // What the merge made (fresh) and what it found different (touched): the ground on which changed_at moves.
   fresh_company: 'company_key integer primary key',
   fresh_calculator: 'calculator_key integer primary key',

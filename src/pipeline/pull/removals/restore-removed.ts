@@ -17,21 +17,35 @@ export type Restored = {
   properties: number
 }
 
+type Restorable = {
+  values: number
+  properties: number
+  /** Property values that are kept and stand nowhere in their lists, and cannot come back: others have their places. */
+  taken: number
+  removed_since: Date | null
+  companies: number
+}
+
 /** What can be brought back: what is kept of what was removed, where nothing has taken its place. */
-export async function countRestorable(
-  db: Database,
-  filter: RestoreFilter,
-): Promise<{ values: number; properties: number; removed_since: Date | null; companies: number }> {
-  const { rows } = await sql<{ values: number; properties: number; removed_since: Date | null; companies: number }>`
-    with found as (
+export async function countRestorable(db: Database, filter: RestoreFilter): Promise<Restorable> {
+  const { rows } = await sql<Restorable>`
+    with list as materialized (${lastLists(filter)}), found as (
       select 'v' as part, company_key, removed_at from (${restorableValues(filter)}) v
       union all
-      select 'p', company_key, removed_at from (${restorableProperties(filter)}) p
+      select 'p', company_key, removed_at from list where not taken
     )
     select count(*) filter (where part = 'v') as values, count(*) filter (where part = 'p') as properties,
-      min(removed_at) as removed_since, count(distinct company_key) as companies
+      min(removed_at) as removed_since, count(distinct company_key) as companies,
+      (
+        select count(*) from list l where l.taken and not exists (
+          select from company_property p
+          where p.company_key = l.company_key and p.value = l.value and (
+            p.property_key = l.property_key or p.property_key in (${otherSpellings('property', sql`l.property_key`)})
+          )
+        )
+      ) as taken
     from found`.execute(db)
-  return rows[0] ?? { values: 0, properties: 0, removed_since: null, companies: 0 }
+  return rows[0] ?? { values: 0, properties: 0, taken: 0, removed_since: null, companies: 0 }
 }
 
 /**
@@ -154,6 +168,7 @@ function restorableValues(filter: RestoreFilter) {
     select * from (
       select distinct on (company_key, calculator_key, direction, variable_key) *
       from removed_value
+      where ${ofPartner(filter.partnerId)}
       order by company_key, calculator_key, direction, variable_key, removal_id desc
     ) r
     where ${meant(filter)}
@@ -179,6 +194,11 @@ function restorableValues(filter: RestoreFilter) {
  * it beside what came later would be a list that the service never had.
  */
 function restorableProperties(filter: RestoreFilter) {
+  return sql`select * from (${lastLists(filter)}) list where not taken`
+}
+
+/** The last of each list that was removed at one moment, if the filter means it, and whether a place of it is taken. */
+function lastLists(filter: RestoreFilter) {
   return sql`
     select * from (
       select r.*, bool_or(${meant(filter)}) over list as meant, bool_or(exists (
@@ -195,16 +215,19 @@ function restorableProperties(filter: RestoreFilter) {
       from removed_property r join (
         select distinct on (company_key, property_key) company_key, property_key, removed_at
         from removed_property
+        where ${ofPartner(filter.partnerId)}
         order by company_key, property_key, removal_id desc
       ) last using (company_key, property_key, removed_at)
+      where ${ofPartner(filter.partnerId)}
       window list as (partition by company_key, property_key)
     ) whole
-    where meant and not taken`
+    where meant`
 }
 
-function meant({ partnerId, runId, since }: RestoreFilter) {
+/** What is asked of the last removal, once that is known. The partner is asked before: no other's rows are read. */
+function meant({ runId, since }: RestoreFilter) {
   const when = since === undefined ? sql<boolean>`true` : sql<boolean>`removed_at >= ${since}`
-  return sql<boolean>`${when} and ${ofPartner(partnerId)} and ${ofRun(runId)}`
+  return sql<boolean>`${when} and ${ofRun(runId)}`
 }
 
 /** The last of a page: its moment as the database prints it, because no Date is as exact, and which one it is. */
