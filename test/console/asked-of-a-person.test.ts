@@ -1,30 +1,15 @@
-import type { Browser, Page, Request } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Page, Request } from 'playwright-core'
+import { expect, it } from 'vitest'
 import type { GetTonightData } from '../../console/src/api-types.ts'
-import { runToEnd, type Served, served } from '../http/served.ts'
-import { startChromium } from './chromium.ts'
-import { answered, type Visit, visit, watchedContext } from './watched-browser.ts'
+import type { Served } from '../http/served.ts'
+import { visitedDemo } from './visited-demo.ts'
+import { answered, type Visit } from './watched-browser.ts'
 
 let api: Served
-let browser: Browser
 let here: Visit
 let page: Page
-
-beforeAll(async () => {
-  browser = await startChromium()
-  api = await served({ hotels: 2 })
-  await runToEnd(api)
-  here = await visit(api, await watchedContext(browser))
-  page = here.page
-})
-afterAll(async () => {
-  await browser?.close()
-  await api?.[Symbol.asyncDispose]()
-})
-afterEach(async () => {
-  await page.unrouteAll({ behavior: 'ignoreErrors' })
-  expect(here.errors()).toEqual([])
-  expect(here.refusals()).toEqual([])
+visitedDemo((demo) => {
+  ;({ api, here, page } = demo)
 })
 
 const button = (name: string) => page.getByRole('button', { name, exact: true })

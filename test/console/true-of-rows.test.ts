@@ -1,31 +1,14 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
 import type { GetRunData, GetRunLiveData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
 import type { Trace } from '../../console/src/trace.ts'
-import { runToEnd, type Served, served } from '../http/served.ts'
-import { startChromium } from './chromium.ts'
-import { answered, factOf, type Visit, visit, watchedContext } from './watched-browser.ts'
+import { visitedDemo } from './visited-demo.ts'
+import { answered, factOf, type Visit } from './watched-browser.ts'
 
-let api: Served
-let browser: Browser
 let here: Visit
 let page: Page
-
-beforeAll(async () => {
-  browser = await startChromium()
-  api = await served({ hotels: 2 })
-  await runToEnd(api)
-  here = await visit(api, await watchedContext(browser))
-  page = here.page
-})
-afterAll(async () => {
-  await browser?.close()
-  await api?.[Symbol.asyncDispose]()
-})
-afterEach(async () => {
-  await page.unrouteAll({ behavior: 'ignoreErrors' })
-  expect(here.errors()).toEqual([])
-  expect(here.refusals()).toEqual([])
+visitedDemo((demo) => {
+  ;({ here, page } = demo)
 })
 
 const fact = (name: string) => factOf(page, name)
