@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, isConfidentialAddress, loopback, milliseconds, optionalText, section } from './setting-kinds.ts'
+import { count, isConfidentialAddress, isLoopback, milliseconds, optionalText, section } from './setting-kinds.ts'
 
 function isTimeZone(text: string): boolean {
   try {
@@ -184,7 +184,7 @@ const emailSettings = section(
 ).superRefine(({ host, tls, from, to, user, password }, check) => {
   if (host === null) return
   const wrong = (name: string, message: string) => check.addIssue({ code: own, path: [name], message })
-  if (tls === 'none' && !loopback.test(host)) wrong('tls', 'is none, and the server is beyond loopback')
+  if (tls === 'none' && !isLoopback(host)) wrong('tls', 'is none, and the server is beyond loopback')
   if (from === null) wrong('from', 'is not set: who sends the e-mail?')
   if (to.length === 0) wrong('to', 'names nobody')
   if ((user === null) !== (password === null)) wrong('password', 'and user belong together: set both, or none')

@@ -8,14 +8,16 @@ export const bytes = (text: string, value: number) =>
   z.number().int().min(1024).default(value).describe(`${text} Bytes.`)
 export const optionalText = (text: string) => z.string().min(1).nullable().default(null).describe(text)
 
-/** Names of this very machine, on the way to which nobody listens. */
-export const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+/** Whether a host is this very machine, on the way to which nobody listens. An IPv6 address may stand in brackets. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host)
+}
 
 /** Whether what is sent to an address cannot be read on the way, and the address holds no credentials. Pure. */
 export function isConfidentialAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, username, password } = new URL(text)
-  return (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))) && username + password === ''
+  return (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) && username + password === ''
 }
 
 /** Settings that belong together; all of them have defaults, so the section can be left out. */

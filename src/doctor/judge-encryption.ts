@@ -1,4 +1,4 @@
-import { loopback } from '../config/setting-kinds.ts'
+import { isLoopback } from '../config/setting-kinds.ts'
 import type { Encryption } from '../partner/encryption.ts'
 import { advice, type Found, ok } from './ward.ts'
 
@@ -10,7 +10,7 @@ import { advice, type Found, ok } from './ward.ts'
  */
 export function judgeEncryption({ host, encrypted }: Encryption, parameter: string, variable: string): Found[] {
   if (encrypted) return [ok('The connection is encrypted')]
-  if (host === null || loopback.test(host.includes(':') ? `[${host}]` : host)) {
+  if (host === null || isLoopback(host)) {
     return [ok('The database is on this machine, so nothing goes over a network')]
   }
   return [

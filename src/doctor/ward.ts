@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { Config } from '../config/schema.ts'
+import { isLoopback } from '../config/setting-kinds.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
 import { SchemaMismatch, schemaName } from '../db/schema-standing.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
@@ -191,7 +192,8 @@ export async function openOwnDatabase(
 
 /** Where a server on this machine keeps its data, if it tells and we may see the folder. */
 async function localDataFolder(url: string, db: Database): Promise<string | null> {
-  if (!URL.canParse(url) || !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])?$/.test(new URL(url).hostname)) return null
+  const host = URL.canParse(url) ? new URL(url).hostname : null
+  if (host === null || (host !== '' && !isLoopback(host))) return null
   try {
     const { rows } = await sql<{ folder: string }>`select current_setting('data_directory') as folder`.execute(db)
     const folder = rows[0]?.folder

@@ -1,17 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { isLoopback } from '../config/setting-kinds.ts'
 
 /** What a route needs of its caller. `open`: nothing; `metrics`: a token, unless the API serves this machine alone. */
 export type Access = 'open' | 'metrics' | 'read' | 'act'
 
 /** What is known of who calls: which token they bear. */
 type Bearer = 'act' | 'read' | 'wrong' | null
-
-const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]', '::1'])
-
-/** Whether an address that is listened on is reached by this machine alone. */
-export function isLoopback(host: string): boolean {
-  return loopbackNames.has(host) || /^127(\.\d{1,3}){3}$/.test(host)
-}
 
 /**
  * Whether only programs of this machine call. An API on loopback that also has names for others stands behind a proxy,

@@ -185,3 +185,11 @@ it.each([
   const set = { host: 'mail.example.com', from: 'a@example.com', to: ['b@example.com'], ...given }
   expect(settings.safeParse({ notify: { email: set } }).success).toBe(false)
 })
+
+it.each(['localhost', '127.0.0.1', '::1', '[::1]'])(
+  'a mail server on this machine needs no TLS, named as %s',
+  (host) => {
+    const email = { host, tls: 'none', from: 'a@example.com', to: ['b@example.com'] }
+    expect(settings.safeParse({ notify: { email } }).success).toBe(true)
+  },
+)
