@@ -25,8 +25,8 @@ export async function openEmbedded(cli: Cli, { database }: Config): Promise<Clus
 const unusable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOSPC', 'EDQUOT'])
 
 /**
- * What the system refused while the folder was made or written. Another folder is the way out for who begins; for a
- * ledger that is there, it has to be moved before the setting names it. Whether one is there cannot always be seen.
+ * What the system refused while the folder was made or written. A new user can choose another folder. A ledger that
+ * exists must be moved there first, and whether one exists cannot always be seen.
  */
 function folderTrouble(folder: string, error: unknown): unknown {
   const { code, message } = error as { code?: unknown; message?: string }

@@ -60,7 +60,7 @@ export function valueFromText(path: string, text: string): unknown {
   return text
 }
 
-/** A list whose entries are no plain texts is given as JSON; what is none is left for the check to name. */
+/** A list of anything but plain texts is given as JSON. What is no valid JSON is left to the check to name. */
 function listFromJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -79,7 +79,7 @@ export function withoutPassword(text: string): string {
   return url.href
 }
 
-/** A text without its percent-encoding; as it is where it has a % that is none. Pure. */
+/** A text without its percent-encoding; unchanged if a % in it begins no valid escape. Pure. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)

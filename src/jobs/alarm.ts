@@ -17,9 +17,9 @@ const marginMs = 5
 const longestMs = 2 ** 31 - 1
 
 /**
- * New looks are announced by the database; that a put-off one is due is announced by nobody, and waits for the next
- * poll of the queue. So the process that put it off wakes one of its workers. Only a quicker way: what a process that
- * ended had put off, the polls of others find.
+ * The database announces new looks, but nobody announces that one that was put off is due: it would wait for the next
+ * poll of the queue. So the process that put it off wakes one of its workers. If that process has ended, the polls of
+ * others find the look.
  */
 export function createAlarm(wake: (workerId: string) => void): Alarm {
   const workers = new Map<string, string[]>()

@@ -10,7 +10,7 @@ const dayMs = 86_400_000
  * Every local time occurs once: one that the clocks skip falls due as long after the change as it would have stood
  * before it, and one that they repeat falls due the first time. So the expression is read on the wall clock, and the
  * library, which skips the one and repeats the other, sees no time zone.
- * @throws {ConfigError} when the expression or the time zone is none.
+ * @throws {ConfigError} when the expression or the time zone is invalid.
  */
 export function dueOccurrence(
   name: string,
@@ -30,7 +30,7 @@ export function dueOccurrence(
 
 /**
  * The first occurrence of a schedule that is yet to come, or null. Pure.
- * @throws {ConfigError} when the expression or the time zone is none.
+ * @throws {ConfigError} when the expression or the time zone is invalid.
  */
 export function nextOccurrence(
   name: string,

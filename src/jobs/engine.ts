@@ -186,8 +186,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           )
           if (done) return
           // A look that was passed over comes again. The one that holds the lock may be dead, if this look has come
-          // again already; but it may also have done its work, or have found itself void, and not see what we were sent
-          // for.
+          // again already; but it may also have done its work, or have nothing to do, and miss the reason for our look.
           const dead = retryCount > 0 || data.insist === true
           const startAfter = dead ? engine.heartbeatSeconds : 1
           await boss.send(queue, dead ? { ...data, insist: true } : data, { startAfter })

@@ -32,7 +32,8 @@ export async function expectNews(deps: Deps, job: Job): Promise<void> {
 }
 
 /**
- * Tells people what is new of a job: how its runs ended, and that one is late. Never throws: a run is what it is.
+ * Tells people what is new of a job: how its runs ended, and that one is late. Never throws, because a
+ * run ended as it did whether or not people were told.
  * @returns false if it could not look.
  */
 export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Promise<boolean> {

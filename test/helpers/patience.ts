@@ -1,2 +1,2 @@
-/** How long a test waits for a state that is certain to come. Only a test that fails waits so long, on any machine. */
+/** How long a test waits for a state that is certain to come. Only a failing test waits so long. */
 export const patience = { timeout: 60_000, interval: 20 }

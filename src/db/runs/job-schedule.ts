@@ -11,7 +11,7 @@ const none = ''
 /**
  * Notes the schedule that a job has, and since when: what fell due before was not to be run, and so was not missed.
  * One that is in force stands. Where none was ever noted, the last occurrence that was decided says since when. Others
- * of the job are retired; another daemon that goes by one of them keeps it (`keepSchedule`).
+ * of the job are retired; a daemon that still uses one of them keeps it (`keepSchedule`).
  * @param from since when it counts if it is new or was retired.
  * @param now a noted moment that is later comes from a clock that was ahead.
  * @returns since when the schedule has been in force.

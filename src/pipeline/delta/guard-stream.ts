@@ -5,7 +5,7 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Deps } from '../deps.ts'
 import { examplesOfChange, type WouldChange } from './landing/land-rows.ts'
 
-/** Rows that a plan shows, of which a person recognises the mistake, or that there is none. */
+/** How many rows a plan shows: enough for a person to recognise a mistake, or to see that there is none. */
 const examplesShown = 5
 
 /**

@@ -251,7 +251,7 @@ export function beforeOpen({ newest, itself, cursorType, openMs, before }: Newes
   return before !== null && bound < before && before <= newest ? before : bound
 }
 
-/** A time less some milliseconds; null where it is none that servers and calendars know, such as the day 0000-00-00. */
+/** A time less some milliseconds; null if no server or calendar has such a time, as on the day 0000-00-00. */
 function earlierBy(ms: number, plain: string): string | null {
   const [day, time] = plain.split(' ')
   const at = plainTime.test(plain) ? Date.parse(`${day}T${time ?? '00:00:00'}Z`) - Math.ceil(ms) : Number.NaN

@@ -147,7 +147,7 @@ type Trouble = 'service' | 'task' | 'passed'
 
 /**
  * What calls about a submission fail over. The task is asked for once more behind the others: a service that came back
- * meanwhile has not been asked for it since. One that was not sent has no task, so that nobody need be asked.
+ * meanwhile has not been asked for it since. One that was not sent has no task, so there is nothing to ask.
  */
 async function troubleWith({ exchange }: Deps, { state, correlation_id }: Submission): Promise<Trouble> {
   if (state === 'planned' || state === 'sending') return 'service'

@@ -7,7 +7,7 @@ export type Owner = { correlation_id: string; accepted_at: Date | null }
 
 /** Which of these tasks are known to be of our submissions, in whatever spelling. */
 export async function ownersOf(db: Database, correlationIds: readonly string[]): Promise<Owner[]> {
-  // One parameter, however long the list: a statement takes 65,535. What Postgres cannot store is none of ours.
+  // One parameter, however long the list: a statement takes 65,535. An id that Postgres cannot store is not ours.
   const ids = correlationIds.filter((id) => !id.includes('\0') && id.isWellFormed())
   if (ids.length === 0) return []
   const { rows } = await sql<Owner>`
