@@ -137,14 +137,19 @@ export type EndedTask = {
   since_ms: number
 }
 
-/** The newest tasks of ours that ended since a receiver listens, the newest first. */
-export async function endedTasks(db: Kysely<Schema>, limit: number): Promise<EndedTask[]> {
+/**
+ * The newest tasks of ours that ended since a receiver listens, the newest first. Of older ones the events may be gone,
+ * which are removed by when they came: up to a night before the look that found the end.
+ * @param keepDays `webhooks.keepDays`, at least 2.
+ */
+export async function endedTasks(db: Kysely<Schema>, limit: number, keepDays: number): Promise<EndedTask[]> {
   const { rows } = await sql<EndedTask>`
     select s.submission_id, s.kind, s.correlation_id, s.terminal_at,
       (select min(e.first_at) from webhook_event e where e.submission_id = s.submission_id and e.ends) as told_at,
       (1000 * extract(epoch from clock_timestamp() - s.terminal_at))::float8 as since_ms
     from submission s
     where s.correlation_id is not null and s.terminal_at > (select since from webhook_receiver)
+      and s.terminal_at > clock_timestamp() - ${keepDays - 1}::int * interval '1 day'
     order by s.terminal_at desc limit ${limit}`.execute(db)
   return rows
 }
