@@ -123,6 +123,14 @@ it('tasks whose events may be removed by now say nothing, so that webhooks stay 
   await becomes(true)
 })
 
+it('tasks that were sent before the receiver began again say nothing, though their ends were found since', async () => {
+  await heardOf(30)
+  await ended(6, null, 20, 15)
+  await ended(1, null, 10, 15)
+  await ended(1, 10, 10, 15)
+  expect(scoreOf(await endedTasks(db(), 200, keepDays))).toMatchObject({ onTime: 1, late: 0, lost: 1 })
+})
+
 const pollIntervalMs = 15_000
 
 /** Looks at a request whose task goes on, after so many polls. @returns when the next look is due. */
