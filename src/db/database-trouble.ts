@@ -11,6 +11,7 @@ export class DatabaseTrouble extends Error {
     | 'database_permission_denied'
     | 'database_out_of_memory'
     | 'database_conflict'
+    | 'database_interrupted'
     | 'disk_full'
     | 'files_exhausted'
     | 'file_not_accessible'
@@ -39,6 +40,11 @@ const diskFull: Known = {
 const conflict: Known = {
   code: 'database_conflict',
   remedy: "Two transactions stood in each other's way, and this one was rolled back. Run the verb again.",
+}
+const interrupted: Known = {
+  code: 'database_interrupted',
+  remedy:
+    "Nightferry's sessions have no time-outs but its own, so a person, a program that watches the server, or a pooler before it ended this. Look in the server's log, and take such a limit back for Nightferry.",
 }
 const filesExhausted: Known = {
   code: 'files_exhausted',
@@ -87,6 +93,9 @@ const known: Readonly<Record<string, Known>> = {
   EDQUOT: diskFull,
   '40001': conflict,
   '40P01': conflict,
+  '57014': interrupted,
+  '25P03': interrupted,
+  '25P04': interrupted,
   EMFILE: filesExhausted,
   ENFILE: filesExhausted,
   EACCES: notAccessible,

@@ -56,8 +56,9 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     ...keepAlives,
     ...uncompiled,
     ...(readOnly && { default_transaction_read_only: 'on' }),
-    ...(lockTimeoutMs > 0 && { lock_timeout: String(lockTimeoutMs) }),
-    ...(statementTimeoutMs > 0 && { statement_timeout: String(statementTimeoutMs) }),
+    // 0 is none, which the role, the database or the server may have otherwise for all who use it.
+    lock_timeout: String(lockTimeoutMs),
+    statement_timeout: String(statementTimeoutMs),
   }
   const prepare = async (client: ClientBase): Promise<void> => {
     await setForSession(client, session)
@@ -149,12 +150,18 @@ export async function endWithClient(client: Pick<ClientBase, 'query'>): Promise<
   await setForSession(client, { client_connection_check_interval: '1s' }).catch(() => {})
 }
 
+/** Time-outs of which servers before 14, and before 17, do not know one or two. */
+const idleTimeOuts = ['idle_session_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout']
+
 /**
- * Has the server keep a session that does nothing, whatever it is set to for others: one that holds a lock does nothing
- * for as long as the work beside it takes. A server before 14 does not know the setting, and ends none.
+ * Has the server keep a session that does nothing, whatever it is set to for others: one that holds a lock, or a
+ * transaction, does nothing for as long as the work beside it takes, such as a question to the partner's server.
  */
 export async function keepIdle(client: Pick<ClientBase, 'query'>): Promise<void> {
-  await setForSession(client, { idle_session_timeout: '0' }).catch(() => {})
+  await client.query(
+    `select set_config(name, '0', false) from unnest($1::text[]) name where current_setting(name, true) is not null`,
+    [idleTimeOuts],
+  )
 }
 
 /**

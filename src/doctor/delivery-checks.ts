@@ -1,3 +1,4 @@
+import type { Config } from '../config/schema.ts'
 import {
   type EndedTask,
   endedTasks,
@@ -34,7 +35,7 @@ export function judgeRoundTrip(tasks: readonly EndedTask[], testedAt: Date | nul
     if (tested !== null) return [ok(`${tested}; no task says anything yet`)]
     return [
       advice(
-        'No task has ended since the receiver listens, so nothing shows that webhooks arrive',
+        'No task of the last days ended while a receiver listened, so nothing shows that webhooks arrive',
         'press Test in the web application of the service; nightferry webhooks then shows an event with the effect test',
       ),
     ]
@@ -75,11 +76,13 @@ function seconds(ms: number): string {
 const [tasksLooked, refusalDays] = [200, 7]
 
 /** What a check finds where webhooks are configured; without any, `judgeReceiver` says so. */
-function whereConfigured(judge: (db: Awaited<ReturnType<Ward['own']>>['db']) => Promise<Found[]>): Check['run'] {
+function whereConfigured(
+  judge: (db: Awaited<ReturnType<Ward['own']>>['db'], webhooks: Config['webhooks']) => Promise<Found[]>,
+): Check['run'] {
   return async (ward) => {
     const { webhooks } = await on(ward.config, 'configuration')
     if (webhooks.secrets.length === 0) return judgeReceiver(false, undefined)
-    return await judge((await on(ward.ledger, 'database_schema')).db)
+    return await judge((await on(ward.ledger, 'database_schema')).db, webhooks)
   }
 }
 
@@ -94,9 +97,9 @@ export const webhookChecks: readonly Check[] = [
     id: 'webhook_round_trip',
     group: 'webhooks',
     why: 'From a request of ours to the event that tells of its end: only what arrived shows that the whole way works.',
-    run: whereConfigured(async (db) => {
+    run: whereConfigured(async (db, { keepDays }) => {
       const standing = await receiverStanding(db)
-      const tasks = standing === undefined ? [] : await endedTasks(db, tasksLooked)
+      const tasks = standing === undefined ? [] : await endedTasks(db, tasksLooked, keepDays)
       const tests = (await eventCounts(db)).filter(({ effect }) => effect === 'test').map(({ last_at }) => last_at)
       return judgeRoundTrip(tasks, tests[0] ?? null)
     }),

@@ -66,9 +66,9 @@ export type Engine = {
    * @param options.beforeLook called before each look, at whatever.
    * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to
    *   later.
-   * @param options.yields a look at a run of another destination than the configured one, or of a job, step or search
-   *   that this process does not know, is left to other processes, and the run ends only when none has taken it for as
-   *   long as faults are tolerated. Without it the run ends at once.
+   * @param options.yields a look at a run of another destination than the configured one, or of a job, step, search or
+   *   kind of request that this process does not know, is left to other processes, and the run ends only when none has
+   *   taken it for as long as faults are tolerated. Without it the run ends at once.
    * @param options.runEnded called once this process has ended a run, well or not. It must not throw.
    */
   work(deps: Deps, jobs: readonly Job[], options?: WorkOptions): Promise<void>
@@ -277,7 +277,7 @@ async function guarded(
 class LookFailed extends Error {}
 
 /** What this process cannot do, and one of another configuration or version may. */
-const ofOthers = new Set<unknown>(['destination_changed', 'job_unknown', 'step_unknown'])
+const ofOthers = new Set<unknown>(['destination_changed', 'job_unknown', 'step_unknown', 'kind_unknown'])
 
 /** Errors whose cause a person has to fix: another attempt in a minute would end the same way. */
 const finalCodes = new Set([

@@ -138,13 +138,13 @@ const tasksRead = 10 * toldTasksJudged
  * What a receiver does every few seconds: says that it listens, counts what it refused, and decides whether webhooks
  * are on time, so that polls may come less often.
  */
-function keepScore({ db, logger, refusals, readClock }: InboxDeps): () => Promise<void> {
+function keepScore({ db, config, logger, refusals, readClock }: InboxDeps): () => Promise<void> {
   return async () => {
     await readClock?.()
     await noteListening(db)
     const refused = await refusals.flush(db)
     if (Object.keys(refused).length > 0) logger.warn({ refused }, 'webhooks_refused')
-    const told = newestTold(await endedTasks(db, tasksRead))
+    const told = newestTold(await endedTasks(db, tasksRead, config.keepDays))
     const onTime = areWebhooksOnTime(told)
     if ((await receiverStanding(db))?.trusted !== onTime) {
       await storeTrust(db, onTime)

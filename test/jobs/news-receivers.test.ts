@@ -53,7 +53,7 @@ describe('a receiver', () => {
   })
 
   it('a receiver that comes back after it was given up hears of what still stands', async () => {
-    await using server = await service({ [hook]: [refusal(404), refusal(404), json({})] })
+    await using server = await service({ [hook]: [refusal(404), refusal(404), refusal(404), json({})] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
     await ended('failed', 'exchange_unreachable')
@@ -79,6 +79,41 @@ describe('a receiver', () => {
     expect(only).toMatchObject({ attempts: 2, next_at: null, told_at: null })
     expect(only?.error).toMatch(/^the receiver of notify\.url cannot be reached: /)
     expect(JSON.stringify(only)).not.toContain('secret-of-the-hook')
+  })
+
+  it('a receiver that is well again by the next run of a day later hears of both nights, in their order', async () => {
+    await using server = await service({ [hook]: [refusal(503), json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'partner_unreachable')
+    await tellNews(deps, nightlySync)
+    ferry.clock.at = new Date(ferry.clock.at.getTime() + 87_600_000)
+    await ended('partial')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed', 'failed', 'partial'])
+    expect(await stored()).toMatchObject([
+      { told_at: ferry.clock.at, next_at: null },
+      { told_at: ferry.clock.at, next_at: null },
+    ])
+  })
+
+  it('a receiver that is well again a day later, while another still refuses, counts as told', async () => {
+    await using server = await service({ [hook]: [refusal(503), json({})] })
+    await using mail = await mailbox({ 'gone@example.com': { responseCode: 550 } })
+    const deps = depsFor(server, { email: emailOf(server, mail.port, ['gone@example.com']) })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'partner_unreachable')
+    await tellNews(deps, nightlySync)
+    ferry.clock.at = new Date(ferry.clock.at.getTime() + 87_600_000)
+    await tellNews(deps, nightlySync)
+    expect(await stored()).toMatchObject([
+      {
+        told_at: ferry.clock.at,
+        next_at: null,
+        taken_by: [expect.any(String)],
+        error: expect.stringContaining('gone'),
+      },
+    ])
   })
 
   it('a receiver that never answers is left as soon as the process is to end', async () => {

@@ -57,6 +57,9 @@ test.each([
   ['25006', 'database_read_only', /primary/],
   ['40001', 'database_conflict', /again/],
   ['40P01', 'database_conflict', /again/],
+  ['57014', 'database_interrupted', /log/],
+  ['25P03', 'database_interrupted', /pooler/],
+  ['25P04', 'database_interrupted', /pooler/],
 ])('a server that refuses with %s is told of as %s, in its words and with what to do', async (state, code, remedy) => {
   const { url } = await testDatabase()
   const server = await client(url)

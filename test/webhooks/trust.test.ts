@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { receiverStanding, webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
+import { removeOld } from '../../src/db/housekeeping/remove-old.ts'
+import { endedTasks, receiverStanding, webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { finishWithReport } from '../../src/pipeline/report/finish-with-report.ts'
+import { daysBefore } from '../../src/pipeline/report/reckon-age.ts'
+import { newestTold, scoreOf } from '../../src/pipeline/webhook-score.ts'
+import { areWebhooksOnTime } from '../../src/pipeline/when-to-look.ts'
 import { contract } from '../exchange/test-client.ts'
 import { json, service } from '../pipeline/push/service.ts'
 import { applicationEvent, bulkEvent, deliver, type InboxWorld, openInbox, secret, testEvent } from './inbox-world.ts'
@@ -19,12 +23,17 @@ afterAll(() => world.close())
 const patience = { timeout: 60_000, interval: 50 }
 const db = () => world.ferry.ledger.db
 
-/** Tasks of ours that ended `minutesAgo`, told of `lagSeconds` later; null: not at all. */
-async function ended(count: number, lagSeconds: number | null, minutesAgo = 30): Promise<void> {
+/** Tasks of ours that ended `minutesAgo` after so long, told of `lagSeconds` later; null: not at all. */
+async function ended(count: number, lagSeconds: number | null, minutesAgo = 30, tookMinutes = 0): Promise<void> {
   const at = new Date(Date.now() - minutesAgo * 60_000)
+  const attempted_at = new Date(at.getTime() - tookMinutes * 60_000)
   for (let made = 0; made < count; made++) {
     const submission_id = await world.submission('settled', randomUUID())
-    await db().updateTable('submission').set({ terminal_at: at }).where('submission_id', '=', submission_id).execute()
+    await db()
+      .updateTable('submission')
+      .set({ attempted_at, accepted_at: at, terminal_at: at })
+      .where('submission_id', '=', submission_id)
+      .execute()
     if (lagSeconds === null) continue
     const { id: event_id, body: payload } = bulkEvent(randomUUID())
     const first_at = new Date(at.getTime() + lagSeconds * 1000)
@@ -36,10 +45,15 @@ async function ended(count: number, lagSeconds: number | null, minutesAgo = 30):
   }
 }
 
+/** A receiver was heard of a moment ago, and began `minutesAgo`. */
+async function heardOf(minutesAgo: number): Promise<void> {
+  const since = new Date(Date.now() - minutesAgo * 60_000)
+  await db().insertInto('webhook_receiver').values({ since, heard_at: new Date() }).execute()
+}
+
 /** A receiver that listens for an hour already. */
 async function listening(): Promise<{ url: string }> {
-  const at = new Date(Date.now() - 3_600_000)
-  await db().insertInto('webhook_receiver').values({ since: at, heard_at: new Date() }).execute()
+  await heardOf(60)
   return await world.listen()
 }
 
@@ -89,6 +103,32 @@ it('a receiver that began while the clock was ahead begins when it is right agai
   }, patience)
   await ended(5, -1, 0)
   await becomes(true)
+})
+
+const dayMinutes = 24 * 60
+const keepDays = 31
+
+it('tasks whose events may be removed by now say nothing, so that webhooks stay trusted where tasks are few', async () => {
+  await heardOf(100 * dayMinutes)
+  for (let week = 0; week < 14; week++) await ended(3, 30, (1 + 7 * week) * dayMinutes)
+  // The next night found this end, a day after the event came.
+  await ended(1, -dayMinutes * 60, (keepDays - 0.5) * dayMinutes)
+  const before = newestTold(await endedTasks(db(), 200, keepDays))
+  await removeOld(db(), 'webhook_events', daysBefore(keepDays, new Date()))
+  const tasks = await endedTasks(db(), 200, keepDays)
+  expect(scoreOf(tasks)).toMatchObject({ onTime: 15, late: 0, lost: 0 })
+  expect(newestTold(tasks)).toEqual(before)
+  expect(areWebhooksOnTime(newestTold(tasks))).toBe(true)
+  await world.listen()
+  await becomes(true)
+})
+
+it('tasks that were sent before the receiver began again say nothing, though their ends were found since', async () => {
+  await heardOf(30)
+  await ended(6, null, 20, 15)
+  await ended(1, null, 10, 15)
+  await ended(1, 10, 10, 15)
+  expect(scoreOf(await endedTasks(db(), 200, keepDays))).toMatchObject({ onTime: 1, late: 0, lost: 1 })
 })
 
 const pollIntervalMs = 15_000

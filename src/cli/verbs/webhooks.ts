@@ -36,7 +36,7 @@ export async function webhooks(cli: Cli, what: 'set-up' | undefined, options: We
   if (options.url !== undefined) throw new UsageError('--url belongs to nightferry webhooks set-up')
   return await withDatabase(cli, options, async ({ db }, config) => {
     const standing = await receiverStanding(db)
-    const tasks: EndedTask[] = standing === undefined ? [] : await endedTasks(db, tasksScored)
+    const tasks: EndedTask[] = standing === undefined ? [] : await endedTasks(db, tasksScored, config.webhooks.keepDays)
     const events = await eventCounts(db)
     const { lostTasks: lost, ...score } = scoreOf(tasks)
     const configured = areWebhooksConfigured(config.webhooks)

@@ -124,7 +124,7 @@ export async function webhookTrust(
   return rows[0] ?? { onTime: false, told: false }
 }
 
-/** A task that ended while a receiver listened. */
+/** A task that was sent and ended while a receiver listened. */
 export type EndedTask = {
   submission_id: number
   kind: string
@@ -137,14 +137,20 @@ export type EndedTask = {
   since_ms: number
 }
 
-/** The newest tasks of ours that ended since a receiver listens, the newest first. */
-export async function endedTasks(db: Kysely<Schema>, limit: number): Promise<EndedTask[]> {
+/**
+ * The newest tasks of ours that were sent and ended since a receiver listens, the newest first. One that was sent
+ * before may have ended when nobody could be told, though a look found that later. Of older ones the events may be
+ * gone, which are removed by when they came: up to a night before the look that found the end.
+ * @param keepDays `webhooks.keepDays`, at least 2.
+ */
+export async function endedTasks(db: Kysely<Schema>, limit: number, keepDays: number): Promise<EndedTask[]> {
   const { rows } = await sql<EndedTask>`
     select s.submission_id, s.kind, s.correlation_id, s.terminal_at,
       (select min(e.first_at) from webhook_event e where e.submission_id = s.submission_id and e.ends) as told_at,
       (1000 * extract(epoch from clock_timestamp() - s.terminal_at))::float8 as since_ms
     from submission s
-    where s.correlation_id is not null and s.terminal_at > (select since from webhook_receiver)
+    where s.correlation_id is not null and coalesce(s.attempted_at, s.planned_at) > (select since from webhook_receiver)
+      and s.terminal_at > clock_timestamp() - ${keepDays - 1}::int * interval '1 day'
     order by s.terminal_at desc limit ${limit}`.execute(db)
   return rows
 }

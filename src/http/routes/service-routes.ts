@@ -89,7 +89,8 @@ export const serviceRoutes: readonly Route[] = [
       const tasks = cutAt(await newestTasks(db, query.limit + 1), query.limit)
       const documents = cutAt(await keptDocuments(db, query.limit + 1), query.limit)
       const changes = cutAt(await newestReferenceChanges(db, query.limit + 1), query.limit)
-      const judged = configured && receiver !== undefined ? await endedTasks(db, tasksJudged) : []
+      const judged =
+        configured && receiver !== undefined ? await endedTasks(db, tasksJudged, deps.config.webhooks.keepDays) : []
       return {
         base_url: deps.config.exchange.baseUrl,
         key: await keyFacts(db),

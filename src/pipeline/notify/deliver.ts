@@ -8,7 +8,8 @@ import { channelsOf, longestAskedMs, type NotTaken, type Receiver } from './chan
 import type { Message } from './message.ts'
 
 /**
- * How long a message is tried: news of the night before last helps nobody, and a heartbeat says that all is well now.
+ * How long a message is tried: news of the night before last helps nobody, and a heartbeat says that all is well now. A
+ * message that is older is tried once more all the same: without a daemon the next night is the first to do so.
  * Milliseconds.
  */
 const giveUpAfterMs = { heartbeat: 3_600_000, message: 86_400_000 }
@@ -19,7 +20,7 @@ const mostMs = 30_000
 /**
  * Sends what is due, oldest first, until nothing is: what does not arrive keeps nothing else waiting. A message is sent
  * at least once: one whose sender dies before it is stored as told is sent again. What a receiver refuses is tried
- * later and later, not before the time that it asked for (`Retry-After`), and given up after a day.
+ * later and later, not before the time that it asked for (`Retry-After`), and given up when it is refused after a day.
  * @param signal ends the call under way, which then counts as failed.
  */
 export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void> {
@@ -53,7 +54,9 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
   const due = await claim(deps)
   if (due === undefined) return false
   const about = { event: due.event, notification_id: due.notification_id, attempts: due.attempts }
-  if (hasLasted(due.created_at, deps.now(), giveUpAfterMs[due.event === 'heartbeat' ? 'heartbeat' : 'message'])) {
+  const isHeartbeat = due.event === 'heartbeat'
+  const isOld = hasLasted(due.created_at, deps.now(), giveUpAfterMs[isHeartbeat ? 'heartbeat' : 'message'])
+  if (isOld && isHeartbeat) {
     const error = due.error ?? 'it was not sent in time'
     if (!(await giveUp(deps.db, due, error))) return true
     deps.logger.warn({ ...about, error, given_up: true }, 'notification_failed')
@@ -74,7 +77,9 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
     attempts: refused ? due.attempts : due.attempts - 1,
   })
   // Where nobody refused, nothing went wrong.
-  if (refused) deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
+  if (!refused) return true
+  const given_up = isOld && (await giveUp(deps.db, due, error))
+  deps.logger.warn({ ...about, error, given_up }, 'notification_failed')
   return true
 }
 

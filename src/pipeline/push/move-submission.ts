@@ -124,7 +124,7 @@ export async function callFailed(
   if (becomes && written) logOverdue(deps, submission, submission.task_status, error.message)
 }
 
-/** Since when calls about a submission have failed, without one that succeeded; null: the latest did not fail. Pure. */
+/** Since when calls about a submission have failed, without one that succeeded, denials between them or not. Pure. */
 function failingSince({ failures, failing_since }: Submission): Date | null {
   return failures > 0 ? failing_since : null
 }
@@ -169,7 +169,8 @@ export async function serviceAnswers(exchange: Deps['exchange']): Promise<boolea
 
 /**
  * The service says that it does not know what it was asked for about a submission, such as its task: counts that, and
- * looks again a poll's interval later. It has answered, so this is no call that failed, however long it goes on.
+ * looks again a poll's interval later. It has answered, so this is no call that failed, however long it goes on. Nor is
+ * it one that succeeded: where calls failed before, and do so again behind it, they have failed since then.
  *
  * @returns true once it has said so often enough. Nothing was changed then.
  */
@@ -181,7 +182,7 @@ export async function callDenied(deps: Deps, submission: Submission, error: Http
   deps.logger.warn({ run_id, submission_id, code: error.code, failures: denials.times }, 'exchange_call_failed')
   if (denials.times >= denialsBeforeLost) return true
   await deps.db.transaction().execute(async (trx) => {
-    const counted = { failures: denials.times, failing_since: null, denied_at: denials.at }
+    const counted = { failures: denials.times, failing_since: failingSince(submission), denied_at: denials.at }
     const told = { error_code: error.code, error_message: storableText(error.message) }
     if (!(await updateAsRead(trx, submission, { ...counted, ...told }))) return
     await deps.looks.atSubmissions(trx, [submission_id], Math.max(pollIntervalMs, error.retryAfterMs ?? 0))

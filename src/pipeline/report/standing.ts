@@ -54,7 +54,7 @@ const tasksRead = 100
 export async function webhookNotices({ config, db }: Pick<Deps, 'config' | 'db'>): Promise<string[]> {
   if (config.webhooks.secrets.length === 0) return []
   const standing = await receiverStanding(db)
-  const tasks = standing === undefined ? [] : await endedTasks(db, tasksRead)
+  const tasks = standing === undefined ? [] : await endedTasks(db, tasksRead, config.webhooks.keepDays)
   const words = silenceWords(tasks, standing?.listening ?? false)
   return words === null ? [] : [`${words}.`]
 }

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { unfinishedStates } from '../../../src/pipeline/push/submission-state.ts'
 import { httpServer, sendJson } from '../../exchange/fault-server.ts'
 import { type Ferry, openFerry } from './ferry.ts'
 
@@ -115,4 +117,42 @@ describe('a result file', () => {
       { state: 'planned', row_count: 1, depth: 1 },
     ])
   })
+
+  it.each([
+    ['by turns', 1],
+    ['one after the other', 8],
+  ])('a result file that is missing of every part is no matter of the rows, tried %s', async (_, looks) => {
+    await using server = await httpServer((request, response) => {
+      if (request.method === 'POST') return sendJson(response, { correlationId: randomUUID() })
+      if (request.path.startsWith('/files/')) return answered(404)(response, 0)
+      const id = request.path.split('/').at(-1)
+      const file = { url: `http://${request.headers.host}/files/${id}` }
+      return sendJson(response, { correlationId: id, status: 'Error', file })
+    })
+    await using deps = ferry.deps(server.url)
+    const eight = Array.from({ length: 8 }, (_, at) => ({ partner_id: `H-${at}`, content: { name: `${at}` } }))
+    await ferry.planned(deps, 'properties', eight)
+    let unfinished = await requests(true)
+    for (let round = 0; unfinished.length > 0 && round < 40; round++) {
+      for (const { submission_id } of unfinished) {
+        for (let look = 0; look < looks; look++) await lookAtSubmission(deps, submission_id)
+      }
+      unfinished = await requests(true)
+    }
+    expect(unfinished).toEqual([])
+    const parts = await requests(false)
+    expect(parts.map(({ depth }) => depth)).toEqual([0, 1, 1, 2, 2, 2, 2])
+    const unknown = { outcome: 'unknown', outcome_code: 'task_error', held_by: null }
+    expect(await outcomes()).toEqual(eight.map(() => unknown))
+    // Six attempts each: one that waits for others does not begin with its file again.
+    expect(server.seen.filter(({ path }) => path.startsWith('/files/'))).toHaveLength(6 * parts.length)
+  })
 })
+
+const requests = (unfinished: boolean) =>
+  ferry.ledger.db
+    .selectFrom('submission')
+    .select(['submission_id', 'depth'])
+    .$if(unfinished, (query) => query.where('state', 'in', unfinishedStates))
+    .orderBy('submission_id')
+    .execute()

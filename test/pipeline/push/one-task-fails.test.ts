@@ -71,6 +71,53 @@ describe('a single task that cannot be asked about', () => {
     },
   )
 
+  it.each([
+    ['denied first', [404, 403]],
+    ['denied twice in a row', [403, 404, 404]],
+  ])(
+    'a single task that is denied and cannot be asked about by turns is not waited for either: %s',
+    async (_, turns) => {
+      const answers = Array.from({ length: 50 }, () => turns.map((status) => refusal(status))).flat()
+      await using server = await service({ [post]: [json({ correlationId })], [path]: answers, [list]: [json([])] })
+      await using deps = ferry.deps(server.url)
+      const { giveUpAfterMs, pollIntervalMs } = deps.config.exchange
+      const id = await sent(deps)
+      for (let passed = 0; passed < giveUpAfterMs; passed += pollIntervalMs) {
+        await lookAtSubmission(deps, id)
+        expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', overdue_since: null })
+        ferry.clock.pass(pollIntervalMs)
+      }
+      for (const _ of [...turns, ...turns]) {
+        await lookAtSubmission(deps, id)
+        ferry.clock.pass(pollIntervalMs)
+      }
+      expect((await ferry.submission(id)).overdue_since).not.toBeNull()
+      expect(await ferry.wave(deps), 'the run goes on').toBe(false)
+    },
+  )
+
+  it('a single task whose result file is gone, and that is denied by turns, keeps no run waiting', async () => {
+    const ended: Answer = (response) =>
+      json({ correlationId, status: 'Success', file: { url: `${server.url}/gone` } })(response)
+    const turns = Array.from({ length: 50 }, () => [ended, refusal(404)]).flat()
+    await using server = await service({
+      [post]: [json({ correlationId })],
+      [path]: [ended, ...turns],
+      [list]: [json([])],
+      '/gone': [refusal(410)],
+    })
+    await using deps = ferry.deps(server.url)
+    const { giveUpAfterMs, pollIntervalMs } = deps.config.exchange
+    const id = await sent(deps)
+    for (let passed = 0; passed < giveUpAfterMs; passed += pollIntervalMs) {
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('terminal')
+      ferry.clock.pass(pollIntervalMs)
+    }
+    for (let look = 0; look < 3; look++) await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'settled', error_code: 'result_file_lost' })
+  })
+
   it('a single task that can be asked about again, once the service answers others, is waited for', async () => {
     await using server = await service({
       [post]: [json({ correlationId })],

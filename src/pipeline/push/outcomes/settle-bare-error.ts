@@ -23,7 +23,7 @@ import { learnSize } from '../waves/learn-size.ts'
 import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './judge-error.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
-export function isBareError({ taskStatuses }: Contract, task: Task): boolean {
+function isBareError({ taskStatuses }: Contract, task: Task): boolean {
   return task.status === taskStatuses.error && task.rowErrors.length === 0 && task.fileUrl === null
 }
 
@@ -33,6 +33,11 @@ type WholeFailure = { task: Task } | { refusal: StoredRefusal }
 /** A task whose result file cannot be had any more, and that names no rows, ended as if it had never had one. */
 export function isBareWithoutFile(contract: Contract, task: Task): boolean {
   return isBareError(contract, { ...task, fileUrl: null })
+}
+
+/** Whether a submission's task says of no row what became of it, and never will: its file, if any, was given up. */
+export function saysNothing(contract: Contract, { error_code }: Pick<FamilyMember, 'error_code'>, task: Task): boolean {
+  return isBareError(contract, task) || (error_code === lostFileCode && isBareWithoutFile(contract, task))
 }
 
 /**
@@ -202,8 +207,10 @@ function partOf(contract: Contract, member: FamilyMember, task: unknown): Part {
   if (member.refused) return { depth, fate: 'failed', settled }
   if (task === null) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const read = decodeTask(contract, task)
-  if (isBareError(contract, read) || (member.error_code === lostFileCode && isBareWithoutFile(contract, read)))
-    return { depth, fate: 'failed', settled }
+  if (saysNothing(contract, member, read)) return { depth, fate: 'failed', settled }
+  // Its file may yet say which rows failed, or turn out to be lost; one that was given up was not read.
+  const unread = state !== 'settled' && member.error_code !== unreadableCode
+  if (unread && isBareWithoutFile(contract, read)) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const { success, partialSuccess, error } = contract.taskStatuses
   return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
 }

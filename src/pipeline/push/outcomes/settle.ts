@@ -30,7 +30,7 @@ import {
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
 import { namedError, unnamedRows } from './judge-error.ts'
-import { isBareError, isBareWithoutFile, settleBareError, wakeFamily } from './settle-bare-error.ts'
+import { isBareWithoutFile, saysNothing, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 
 /**
@@ -55,7 +55,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     })
     return
   }
-  if (isBareError(deps.contract, task) || isUnreadable(deps.contract, submission, task)) {
+  if (saysNothing(deps.contract, submission, task) || isUnreadable(deps.contract, submission, task)) {
     await settleBareError(deps, submission, { task })
     return
   }

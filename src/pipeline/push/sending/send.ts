@@ -32,14 +32,15 @@ import { noteUnknownTasks } from './unknown-tasks.ts'
  * on.
  */
 export async function send(deps: Deps, submission: Submission, lockLost: AbortSignal): Promise<void> {
+  // Asked before the intent is stored: a process that does not know the kind leaves the request as it is.
+  const { endpoint } = requestOf(deps.contract, submission.kind)
   await noteUnknownTasks(deps, submission)
   const body = await beginSending(deps, submission)
   if (body === null) return
   const sent = { ...submission, attempts: submission.attempts + 1 }
   let correlationId: string
   try {
-    correlationId = (await deps.exchange.submit(requestOf(deps.contract, submission.kind).endpoint, body, lockLost))
-      .correlationId
+    correlationId = (await deps.exchange.submit(endpoint, body, lockLost)).correlationId
   } catch (error) {
     await sendFailed(deps, sent, error)
     return
