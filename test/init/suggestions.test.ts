@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
 import { cursorIn, likeness, suggestStreams, toldNamesakes } from '../../src/init/suggest-streams.ts'
-import { chosenFor, type Named, saidTables } from '../../src/init/told-to-init.ts'
+import { chosenFor, type Named, saidTables, shownByService } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
 import { patience } from '../helpers/patience.ts'
@@ -284,6 +284,68 @@ test('the tables of the database stand in the file with their columns, as commen
   expect(settings.parse(parse(text)).exchange.customIdentifierId).toBe(id(1))
   const many = Array.from({ length: 130 }, (_, at) => table(`t${at}`, 'x'))
   expect(writtenConfig({ ...choices, tables: many })).toContain('\n# - and 30 more\n')
+})
+
+test.each([
+  ['the identifiers', { identifiers: 1 }],
+  ['the chosen identifier', { identifier: 1 }],
+  ['the groups', { groups: 1 }],
+  ['the chosen group', { group: 1 }],
+  ['the properties', { properties: 1 }],
+  ['the frameworks', { frameworks: 1 }],
+  ['the field types', { fieldTypes: 1 }],
+  ['the standards', { standards: 1 }],
+])('the file sets nothing that an id of %s says', (_whose, where) => {
+  const honest = parse(writtenConfig(choices)) as { exchange: object; pull: object }
+  for (const text of ['f1\nlog: {level: trace}\n#', 'f1\n  apiKey: planted\n#', 'f1], keep: [', 'f1 # x', '{log: 1}']) {
+    const hostile = { id: text, name: 'x' }
+    const given = Object.keys(where).map((name) => [
+      name,
+      name === 'identifier' || name === 'group' ? hostile : [hostile],
+    ])
+    const written = parse(writtenConfig({ ...choices, ...Object.fromEntries(given) })) as typeof honest
+    for (const [all, one] of [
+      [honest, written],
+      [honest.exchange, written.exchange],
+      [honest.pull, written.pull],
+    ] as const) {
+      expect(Object.keys(one)).toEqual(Object.keys(all))
+    }
+    if ('group' in where) expect(written.exchange).toMatchObject({ groupId: text })
+    if ('properties' in where) expect(written.pull).toMatchObject({ customPropertyIds: [text] })
+  }
+})
+
+test.each(['postgres', 'mysql', 'sqlserver', 'sqlite'] as const)(
+  'names of tables and columns with line breaks set nothing in the file, and stay as they are in its queries on %s',
+  (dialect) => {
+    for (const end of ['\n', '\r', '\r\n']) {
+      const planted = `${end}log: {level: trace}`
+      const columns = ['code', 'name', 'land', `lat${planted}`].map((name) => ({ name, type: 'text' }))
+      const hotels = { schema: null, name: `hotel${planted}`, columns }
+      const suggestions = suggestStreams([hotels], {
+        properties: { table: hotels, columns: { latitude: `lat${planted}` } },
+      })
+      const written = parse(writtenConfig({ ...choices, dialect, tables: [hotels], suggestions }))
+      expect(written).not.toHaveProperty('log')
+      expect(written.streams.properties.query).toContain(`lat${planted}`)
+      expect(written.streams.properties.query).toContain(`hotel${planted}`)
+    }
+  },
+)
+
+test('init offers nothing whose id no setting could name', async () => {
+  const property = { type: null, isIdentifier: true, isOwnedByInvokingCompany: null, ownerName: null }
+  const [right, wrong] = [id(1), 'f1\nlog: {level: trace}\n#']
+  const named = [right, wrong].map((id) => ({ id, name: 'x' }))
+  const shown = await shownByService({
+    getUnitTypes: async () => [],
+    getGroups: async () => named,
+    getCustomProperties: async () => named.map((one) => ({ ...one, ...property })),
+    getFrameworks: async () => [],
+  })
+  const only = [{ id: right, name: 'x' }]
+  expect(shown).toEqual({ identifiers: only, groups: only, properties: only, frameworks: [] })
 })
 
 test('a stream in comments can be used once these are taken away', () => {
