@@ -20,7 +20,7 @@ import {
 } from '../cli.ts'
 import { openIdleFerry } from '../open-ferry.ts'
 import { configFileOf, readConfig } from '../read-config.ts'
-import { conceal } from '../scrubbing.ts'
+import { concealJson } from '../scrubbing.ts'
 import { actingUser } from '../with-database.ts'
 
 export type ConsoleOptions = CommonOptions & { browser?: boolean }
@@ -86,7 +86,7 @@ export async function withOwnConsole(
     const tls = { certificateFile: null, keyFile: null }
     const http = { ...config.http, ...tls, token, readToken: null, host: '127.0.0.1', port: 0 }
     const deps = { ...ferry.deps, config: { ...config, http } }
-    const server = await startHttp(deps, ferry.database.url, ownVersion(), conceal(ferry.secrets), asks)
+    const server = await startHttp(deps, ferry.database.url, ownVersion(), concealJson(ferry.secrets), asks)
     try {
       const link = await linkTo(cli, server.url, http)
       if (link === null) throw new Error('the console that was started does not answer')
