@@ -122,21 +122,25 @@ describe('signing in', () => {
     expect(Buffer.from(body, 'base64url').toString()).not.toContain(tokens.token)
   })
 
-  it('refuses a wrong token, and no longer looks after ten of them', async () => {
+  it('refuses a wrong token, and no longer looks after ten of them for why one is wrong, but takes a right one', async () => {
     for (let tries = 0; tries < 10; tries += 1) {
       expect((await signIn({ token: 'a-token-that-is-wrong' })).answer.statusCode).toBe(401)
     }
-    const { answer } = await signIn()
+    const { answer } = await signIn({ token: 'a-token-that-is-wrong' })
     expect(answer.statusCode).toBe(429)
     expect(answer.json()).toMatchObject({ code: 'too_many_sign_ins' })
+    expect((await signIn()).answer.json()).toMatchObject({ may: 'act', by: 'Ann' })
+    expect((await signIn({ token: tokens.readToken })).answer.json()).toMatchObject({ may: 'read' })
   })
 
-  it('lets a link sign in although others failed to, and still looks at no token then', async () => {
+  it('lets a link sign in although others failed to, and still looks at no token then for why it is wrong', async () => {
     const { once } = await linkFor(tokens)
     for (let tries = 0; tries < 10; tries += 1) await signIn({ token: 'a-token-that-is-wrong' })
     expect((await signIn({ once: 'a-code-that-is-wrong' })).answer.statusCode).toBe(429)
     expect((await signIn({ once })).answer.json()).toMatchObject({ may: 'act', by: 'root' })
-    expect((await signIn()).answer.statusCode).toBe(429)
+    for (const wrong of [{ once }, { token: 'a-token-that-is-wrong' }]) {
+      expect((await signIn(wrong)).answer.statusCode).toBe(429)
+    }
   })
 
   it('takes no token from an address', async () => {

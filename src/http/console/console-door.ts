@@ -11,7 +11,7 @@ const maxLinks = 50
 /** How long after a nonce the link must be asked for. Milliseconds. */
 const nonceLastsMs = 60_000
 
-/** Sign-ins that fail within a minute before no further one is looked at: a token is not found by trying. */
+/** Sign-ins that fail within a minute before further ones that fail are told to wait. */
 const maxFailures = 10
 const failuresCountMs = 60_000
 
@@ -84,19 +84,19 @@ export class ConsoleDoor {
   /**
    * Opens a session for a token or the code of a link.
    * @param secure whether the page that signs in came over https.
-   * @throws {Problem} 401 when it is neither, 429 after too many that were not.
+   * @throws {Problem} 401 when it is neither, 429 when too many were neither before.
    */
   signIn({ token, once, by }: { token?: string; once?: string; by?: string }, secure: boolean): Session {
     const now = this.#nowMs()
     this.#failures = this.#failures.filter((at) => at > now - failuresCountMs)
-    // Nobody finds the code of a link by trying, so failures of others do not keep its bearer out.
+    // Nobody finds a token or the code of a link by trying, so failures of others do not keep its bearer out.
     const link = once === undefined ? undefined : this.#takeLink(once, now)
     if (link !== undefined) return newSession(link.may, link.by, secure, now)
-    if (this.#failures.length >= maxFailures) {
-      throw new Problem(429, 'too_many_sign_ins', 'Too many sign-ins failed; try again in a minute.')
-    }
     const bearer = token === undefined ? null : bearerOf(`Bearer ${token}`, this.#tokens)
     if (bearer === 'act' || bearer === 'read') return newSession(bearer, by ?? 'somebody', secure, now)
+    if (this.#failures.length >= maxFailures) {
+      throw new Problem(429, 'too_many_sign_ins', 'This sign-in failed, as many did before; try again in a minute.')
+    }
     this.#failures.push(now)
     throw new Problem(
       401,
