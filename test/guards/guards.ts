@@ -452,7 +452,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     ...door,
     title: 'makes one link of a request for one',
     name: 'A request for a link to the console works once',
-    text: 'this.#nonces.delete(request.nonce)\n',
+    text: 'this.#used.set(nonce, over)\n',
     without: '',
   },
   {

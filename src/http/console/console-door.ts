@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts'
 
 /** How long a link that `nightferry console` makes can be used, once. Milliseconds. */
 const linkLastsMs = 5 * 60_000
-/** Links that nobody has used yet, and nonces. */
+/** Links of one right that nobody has used yet. */
 const maxLinks = 50
 /** How long after a nonce the link must be asked for. Milliseconds. */
 const nonceLastsMs = 60_000
@@ -27,7 +27,10 @@ export class ConsoleDoor {
   readonly #secure: boolean
   readonly #nowMs: () => number
   readonly #links = new Map<string, { may: Session['may']; by: string; until: number }>()
-  readonly #nonces = new Map<string, { until: number }>()
+  /** Seals the nonces of this process: what strangers may ask for takes no memory. A restart makes another. */
+  readonly #nonceKey = randomBytes(32)
+  /** Nonces that were used, with when they are over. Only those who know a token add to it. */
+  readonly #used = new Map<string, number>()
   /** Sessions that somebody ended before their time, by id, with that time. */
   readonly #ended = new Map<string, number>()
   #failures: number[] = []
@@ -49,9 +52,21 @@ export class ConsoleDoor {
 
   /** What a request for a link is to be sealed with: one that was heard before asks for nothing. */
   giveNonce(): string {
-    const nonce = randomBytes(32).toString('base64url')
-    this.#keep(this.#nonces, nonce, { until: this.#nowMs() + nonceLastsMs })
-    return nonce
+    const body = `${this.#nowMs() + nonceLastsMs}.${randomBytes(16).toString('base64url')}`
+    return `${body}.${sealOf(body, this.#nonceKey)}`
+  }
+
+  /** Whether a nonce was given here within the last minute and not used; from now on it is. */
+  #useNonce(nonce: string, now: number): boolean {
+    const [, body, until, given] = /^((\d{1,16})\.[\w-]{22})\.([\w-]{43})$/.exec(nonce) ?? []
+    if (body === undefined || given === undefined) return false
+    if (!timingSafeEqual(Buffer.from(given), Buffer.from(sealOf(body, this.#nonceKey)))) return false
+    const over = Number(until)
+    // A clock that was ahead gave nonces that would last longer.
+    if (over <= now || over > now + nonceLastsMs || this.#used.has(nonce)) return false
+    for (const [known, end] of this.#used) if (end <= now) this.#used.delete(known)
+    this.#used.set(nonce, over)
+    return true
   }
 
   /**
@@ -62,23 +77,22 @@ export class ConsoleDoor {
   makeLink(asked: string): { once: string; validForMs: number } {
     const now = this.#nowMs()
     const request = unseal(asked, linkRequest, 'link', this.#tokens)
-    const nonce = request === null ? undefined : this.#nonces.get(request.nonce)
-    if (request === null || nonce === undefined || nonce.until <= now) {
+    if (request === null || !this.#useNonce(request.nonce, now)) {
       throw new Problem(401, 'token_wrong', 'The request for a link is sealed with no token of http, or is too old.')
     }
-    this.#nonces.delete(request.nonce)
     const once = randomBytes(32).toString('base64url')
-    this.#keep(this.#links, digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
+    this.#keepLink(digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
     return { once, validForMs: linkLastsMs }
   }
 
-  /** Adds to what waits to be used, in the place of the oldest if there is too much of it. */
-  #keep<T extends { until: number }>(waiting: Map<string, T>, key: string, value: T): void {
+  /** Adds a link, in the place of the oldest of the same right if there are too many: who may read ends no other. */
+  #keepLink(key: string, link: { may: Session['may']; by: string; until: number }): void {
     const now = this.#nowMs()
-    for (const [known, { until }] of waiting) if (until <= now) waiting.delete(known)
-    const [oldest] = waiting.keys()
-    if (waiting.size >= maxLinks && oldest !== undefined) waiting.delete(oldest)
-    waiting.set(key, value)
+    for (const [known, { until }] of this.#links) if (until <= now) this.#links.delete(known)
+    const same = [...this.#links].filter(([, { may }]) => may === link.may).map(([known]) => known)
+    const [oldest] = same
+    if (same.length >= maxLinks && oldest !== undefined) this.#links.delete(oldest)
+    this.#links.set(key, link)
   }
 
   /**
