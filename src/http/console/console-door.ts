@@ -70,11 +70,12 @@ export class ConsoleDoor {
   }
 
   /**
-   * A code that opens a session once, for `nightferry console`.
+   * A code that opens a session once, for `nightferry console`, and the proof that it comes from someone who knows the
+   * token: see `openLinkProof`.
    * @param asked as `sealLinkRequest` makes it of a nonce that was given, by someone who knows a token.
    * @throws {Problem} 401 when it is not.
    */
-  makeLink(asked: string): { once: string; validForMs: number } {
+  makeLink(asked: string): { once: string; proof: string | null; validForMs: number } {
     const now = this.#nowMs()
     const request = unseal(asked, linkRequest, 'link', this.#tokens)
     if (request === null || !this.#useNonce(request.nonce, now)) {
@@ -82,7 +83,8 @@ export class ConsoleDoor {
     }
     const once = randomBytes(32).toString('base64url')
     this.#keepLink(digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
-    return { once, validForMs: linkLastsMs }
+    const proof = seal({ may: request.may, nonce: request.nonce, once }, 'answer', this.#tokens)
+    return { once, proof, validForMs: linkLastsMs }
   }
 
   /** Adds a link, in the place of the oldest of the same right if there are too many: who may read ends no other. */
@@ -252,10 +254,29 @@ const linkRequest = z.strictObject({ nonce: z.string(), may: session.shape.may, 
  * another program of this machine may. Null: no token is set.
  */
 export function sealLinkRequest(nonce: string, by: string, tokens: SessionTokens): string | null {
-  return seal({ nonce, may: tokens.token === null ? 'read' : 'act', by }, 'link', tokens)
+  return seal({ nonce, may: mostOf(tokens), by }, 'link', tokens)
 }
 
-type Purpose = 'session' | 'link'
+const linkAnswer = z.strictObject({
+  nonce: z.string(),
+  may: session.shape.may,
+  once: z.string().regex(/^[\w-]{43}$/),
+})
+
+/**
+ * The code of the link that was asked for with this nonce; null: who answers does not prove that they know the token
+ * that the request was sealed with. Pure.
+ */
+export function openLinkProof(proof: string, nonce: string, tokens: SessionTokens): string | null {
+  const answer = unseal(proof, linkAnswer, 'answer', tokens)
+  return answer !== null && answer.nonce === nonce && answer.may === mostOf(tokens) ? answer.once : null
+}
+
+function mostOf({ token }: SessionTokens): Session['may'] {
+  return token === null ? 'read' : 'act'
+}
+
+type Purpose = 'session' | 'link' | 'answer'
 
 function seal<T extends { may: Session['may'] }>(of: T, purpose: Purpose, tokens: SessionTokens): string | null {
   const key = keyOf(of.may, purpose, tokens)
