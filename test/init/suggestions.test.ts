@@ -407,6 +407,29 @@ test('a terminal asks, shows no secret that is typed, and asks again for a choic
   expect(shown).toContain('  2  South')
 })
 
+test('a terminal is driven by no name that it offers, nor by one in its question', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const written: string[] = []
+  const passOn = output.write.bind(output)
+  // What the prompter itself writes: the line editor beside it drives the terminal, as it should.
+  output.write = (chunk: unknown) => {
+    written.push(String(chunk))
+    return passOn(chunk)
+  }
+  const prompter = createPrompter({ input, output, signal: new AbortController().signal, interrupt: () => {} })
+  const hostile = 'Nordic\u001b[1A\r\u001b[2K  1  Nordic hotels\u202e'
+  const chosen = prompter.choose(`Which column of ${hostile}?`, [{ name: 'Nordic hotels' }, { name: hostile }])
+  await vi.waitFor(() => expect(written.join('')).toContain('(1 to 2)'), patience)
+  input.write('2\r')
+  expect(await chosen).toEqual({ name: hostile })
+  prompter.close()
+  const shown = String.raw`Nordic\u001b[1A\u000d\u001b[2K  1  Nordic hotels\u202e`
+  expect(written.join('')).toContain(`  2  ${shown}\n`)
+  expect(written.join('')).toContain(`Which column of ${shown}? (1 to 2)`)
+  expect(written.join('')).not.toContain('\u001b[1A')
+  expect(written.join('')).not.toContain('\u202e')
+})
+
 test('a terminal passes Ctrl-C on as a signal, between questions as in one', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   output.resume()
