@@ -3,7 +3,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { addressOf } from './address.ts'
 import type { Known } from './answer.ts'
 import { nowThere } from './clock.ts'
-import { csvOf, saveAs } from './csv.ts'
+import { csvOf } from './csv.ts'
+import { saveAs } from './save-as.ts'
 import { ageWords, grouped, momentWords, verdictOf } from './words.ts'
 
 export function Mark({ state, verdict }: { state: string; verdict: string | null }) {

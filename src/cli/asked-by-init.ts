@@ -15,6 +15,7 @@ import { calculatorsPart, variableOf } from '../rehearsal/mirror/mirror-elements
 import { readableService, runSearch } from '../rehearsal/mirror/mirror-search.ts'
 import type { Cli } from './cli.ts'
 import { packagedConfig } from './read-config.ts'
+import { readable } from './show/readable.ts'
 
 /**
  * What a person says of the tables: by flags, and of the hotels on a terminal where names do not tell their table.
@@ -87,9 +88,9 @@ export function createPrompter({ input, output, signal, interrupt }: Terminal): 
       }
     },
     choose: async (question, choices) => {
-      for (const [index, { name }] of choices.entries()) output.write(`  ${index + 1}  ${name}\n`)
+      for (const [index, { name }] of choices.entries()) output.write(`  ${index + 1}  ${readable(name)}\n`)
       for (;;) {
-        const chosen = choices[Number(await ask(`${question} (1 to ${choices.length})`)) - 1]
+        const chosen = choices[Number(await ask(readable(`${question} (1 to ${choices.length})`))) - 1]
         if (chosen !== undefined) return chosen
       }
     },

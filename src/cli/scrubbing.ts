@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { secretForms } from '../exchange/secret-forms.ts'
+import { base64Forms, secretForms, textForms } from '../exchange/secret-forms.ts'
 import { readableLog } from './show/readable.ts'
 
 /** What stands where a secret stood. */
@@ -8,6 +8,9 @@ const mask = '********'
 /** In an address of a file, what lets its reader have the file: nobody can know these by their value. */
 const signedParameter = /([?&](?:[\w-]*signature|[\w-]*credential|[\w-]*token|sig)=)[^&\s"'\\<>]+/gi
 
+/** A secret that is shorter may be a word, or a number. */
+const shortestUnlikely = 12
+
 /**
  * A stream that writes log lines on to another with every secret replaced, in every form in which it may be written,
  * and with what could drive a terminal escaped. The last line of defence: nothing should put a secret into a line in
@@ -15,13 +18,13 @@ const signedParameter = /([?&](?:[\w-]*signature|[\w-]*credential|[\w-]*token|si
  * @param secrets may grow: a configuration that is read again may contain new ones.
  */
 export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
-  let clean = conceal(secrets)
+  let clean = concealLine(secrets)
   let known = secrets.length
   return new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, callback) {
       if (secrets.length !== known) {
-        clean = conceal(secrets)
+        clean = concealLine(secrets)
         known = secrets.length
       }
       to.write(readableLog(clean(String(chunk))))
@@ -30,11 +33,51 @@ export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
   })
 }
 
+function concealLine(secrets: readonly string[]): (line: string) => string {
+  const [inText, inJson] = [conceal(secrets), concealJson(secrets)]
+  return (line) => (line.startsWith('{') ? inJson(line) : inText(line))
+}
+
 /**
- * Replaces secrets in a text, in every form in which they may stand, and in addresses what lets their reader in.
+ * Replaces secrets in a text, in every form in which they may stand, and in addresses what lets their reader in. Of a
+ * secret that may be a word, what is a part of another word or number is left.
  */
 export function conceal(secrets: readonly string[]): (text: string) => string {
-  const forms = secrets.flatMap(secretForms).toSorted((a, b) => b.length - a.length)
+  const forms = secrets
+    .flatMap((secret): [form: string, what: string | RegExp][] =>
+      secret.length >= shortestUnlikely
+        ? secretForms(secret).map((form) => [form, form])
+        : [
+            ...textForms(secret).map((form): [string, RegExp] => [form, alone(form)]),
+            ...base64Forms(secret).map((form): [string, string] => [form, form]),
+          ],
+    )
+    .toSorted(([a], [b]) => b.length - a.length)
   return (text) =>
-    forms.reduce((left, form) => left.replaceAll(form, mask), text).replaceAll(signedParameter, `$1${mask}`)
+    forms.reduce((left, [, what]) => left.replaceAll(what, mask), text).replaceAll(signedParameter, `$1${mask}`)
+}
+
+/** The form with nothing of a word at its sides; a letter that ends an escape of JSON or of an address is none. */
+function alone(form: string): RegExp {
+  const [first, last] = [/^[\p{L}\p{N}_]/u, /[\p{L}\p{N}_]$/u].map((edge) => edge.test(form))
+  const before = String.raw`(?:(?<![\p{L}\p{N}_])|(?<=\\[bfnrt]|\\u[\da-f]{4}|%[\dA-Fa-f]{2}))`
+  return new RegExp(
+    `${first ? before : ''}${form.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)}${last ? String.raw`(?![\p{L}\p{N}_])` : ''}`,
+    'gu',
+  )
+}
+
+/** A text of JSON, and the colon behind it if it names a member. */
+const jsonText = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g
+
+/**
+ * The same in JSON, or whatever else has its texts in quotation marks. Of a secret that may be a word, names of members
+ * and numbers are left as they are.
+ */
+export function concealJson(secrets: readonly string[]): (json: string) => string {
+  const [all, unlikely] = [conceal(secrets), conceal(secrets.filter(({ length }) => length >= shortestUnlikely))]
+  return (json) =>
+    all(json) === json
+      ? json
+      : unlikely(json).replaceAll(jsonText, (text, colon?: string) => (colon === undefined ? all(text) : text))
 }

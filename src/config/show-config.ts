@@ -40,11 +40,7 @@ export function showableConfig(config: Config): Config {
 
 /** The secrets of a configuration, as plain values to scrub from everything that is written. */
 export function secretValues(config: Config): string[] {
-  const passwords = [config.database.url, config.partner.url ?? ''].flatMap((url) => {
-    if (!URL.canParse(url)) return []
-    const { password, searchParams } = new URL(url)
-    return [password, percentDecoded(password), ...passwordParameters.map((name) => searchParams.get(name) ?? '')]
-  })
+  const passwords = [config.database.url, config.partner.url ?? ''].flatMap(secretsOfDatabase)
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
     url === null ? [] : secretsOfReceiver(url),
   )
@@ -54,6 +50,35 @@ export function secretValues(config: Config): string[] {
   const signing = secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')])
   const all = [config.exchange.apiKey ?? '', ...passwords, ...receivers, ...tokens, ...signing, headerValue ?? '']
   return all.filter((secret) => secret.length >= 4)
+}
+
+/**
+ * The passwords in the address of a database, but for those that stand beside themselves: to replace the name of a
+ * user, a database or this program would hide nothing, and spoil what people read.
+ */
+export function secretsOfDatabase(url: string): string[] {
+  const told = toldBeside(url)
+  return passwordsOf(url).filter((password) => !told.has(percentDecoded(password).toLowerCase()))
+}
+
+/** Whether a password in the address of a database can be read off the rest of it, or off the name of this program. */
+export function hasToldPassword(url: string): boolean {
+  const told = toldBeside(url)
+  return passwordsOf(url).some((password) => told.has(percentDecoded(password).toLowerCase()))
+}
+
+function passwordsOf(url: string): string[] {
+  if (!URL.canParse(url)) return []
+  const { password, searchParams } = new URL(url)
+  const parameters = passwordParameters.map((name) => searchParams.get(name) ?? '')
+  return [password, percentDecoded(password), ...parameters].filter((text) => text !== '')
+}
+
+function toldBeside(url: string): Set<string> {
+  if (!URL.canParse(url)) return new Set()
+  const { username, pathname, protocol } = new URL(url)
+  const words = [username, pathname.slice(1), protocol.slice(0, -1), 'nightferry']
+  return new Set(words.map((word) => percentDecoded(word).toLowerCase()))
 }
 
 /** Parts of an address that are shorter may be words that stand in any line of a log. */

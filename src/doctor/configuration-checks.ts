@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
+import { hasToldPassword } from '../config/show-config.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { readYaml } from '../read-yaml.ts'
@@ -80,6 +81,21 @@ function isReference(text: string): boolean {
 export function secretVariables(): string[] {
   const paths: readonly string[] = secretPaths
   return variablesWithFile().flatMap(([variable, path]) => (paths.includes(path) ? [variable] : []))
+}
+
+/** Passwords of databases that can be read off their own address. Pure. */
+function judgePasswords({ database, partner }: Config): Found[] {
+  const told = Object.entries({ 'database.url': database.url, 'partner.url': partner.url }).flatMap(([path, url]) =>
+    url !== null && hasToldPassword(url) ? [path] : [],
+  )
+  if (told.length === 0) return [ok('No password of a database can be read off its address')]
+  return told.map((path) =>
+    warning(
+      `the password of ${path} is the name of its user, its database, its kind of server or this program`,
+      `give the role another password, and write it into ${path}`,
+      path,
+    ),
+  )
 }
 
 /** Pure. */
@@ -233,6 +249,12 @@ export const configurationChecks: readonly Check[] = [
       const found = (await Promise.all(judged)).flat()
       return found.length > 0 ? found : [ok('There is no file that could hold secrets')]
     },
+  },
+  {
+    id: 'passwords',
+    group: 'configuration',
+    why: 'Such a password keeps nobody out, and is not hidden in logs and answers, where it stands as a word.',
+    run: async (ward) => judgePasswords(await on(ward.config, 'configuration')),
   },
   {
     id: 'contract',

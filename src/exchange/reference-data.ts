@@ -1,6 +1,6 @@
 import type { Contract } from './contract.ts'
 import { AnswerFormatError } from './errors.ts'
-import { booleanOf, idOf, listOf, objectOf, textOf, type WireObject } from './wire-value.ts'
+import { booleanOf, idOf, indexedIdOf, listOf, objectOf, textOf, type WireObject } from './wire-value.ts'
 
 type Unit = { id: string; name: string; abbreviation: string | null }
 export type UnitType = { id: string; name: string; units: Unit[] }
@@ -60,12 +60,12 @@ export function decodeFrameworks(contract: Contract, json: unknown): FrameworkSu
   }))
 }
 
-/** Elements of a list that have an id; nothing can refer to one that has none. */
+/** Elements of a list that have an id that can be kept; nothing can refer to one that has none. */
 function records(json: unknown, what: string, idName: string): { id: string; fields: WireObject }[] {
   if (!Array.isArray(json)) throw new AnswerFormatError(`${what}: a list was expected`)
   return json.flatMap((item: unknown) => {
     const fields = objectOf(item)
-    const id = idOf(fields?.[idName])
+    const id = indexedIdOf(fields?.[idName])
     return fields === null || id === null ? [] : [{ id, fields }]
   })
 }

@@ -2,14 +2,18 @@
 const shortestPiece = 6
 
 /**
- * Every form in which a secret may stand in a line: as it is, as JSON writes it (also within a text of JSON),
- * percent-encoded, and in base64, as in a Basic authorization, where it need not begin on a border. Longest first, so
- * that no form hides a part of another.
+ * Every form in which a secret may stand in a line: as texts write it, and in base64. Longest first, so that no form
+ * hides a part of another.
  */
 export function secretForms(secret: string): string[] {
+  return [...new Set([...textForms(secret), ...base64Forms(secret)])].toSorted((a, b) => b.length - a.length)
+}
+
+/** A secret as it is, as JSON writes it (also within a text of JSON), and percent-encoded. */
+export function textForms(secret: string): string[] {
   const encoded = encodeURIComponent(secret)
   const escaped = JSON.stringify(secret).slice(1, -1)
-  const forms = [
+  return [
     secret,
     escaped,
     JSON.stringify(escaped).slice(1, -1),
@@ -17,12 +21,15 @@ export function secretForms(secret: string): string[] {
     encoded.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()),
     encoded.replaceAll('%20', '+'),
     encodeURI(secret),
-    ...[0, 1, 2].flatMap((offset) => {
-      const piece = inBase64(secret, offset)
-      return [piece, piece.replaceAll('+', '-').replaceAll('/', '_')].filter(({ length }) => length >= shortestPiece)
-    }),
   ]
-  return [...new Set(forms)].toSorted((a, b) => b.length - a.length)
+}
+
+/** A secret in base64, as in a Basic authorization, where it need not begin on a border. */
+export function base64Forms(secret: string): string[] {
+  return [0, 1, 2].flatMap((offset) => {
+    const piece = inBase64(secret, offset)
+    return [piece, piece.replaceAll('+', '-').replaceAll('/', '_')].filter(({ length }) => length >= shortestPiece)
+  })
 }
 
 /** Replaces the API key in a text, in every form in which it may stand. */

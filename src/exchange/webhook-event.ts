@@ -1,5 +1,5 @@
 import type { Contract } from './contract.ts'
-import { idOf, instantOf, integerOf, objectOf, textOf } from './wire-value.ts'
+import { indexedIdOf, instantOf, integerOf, objectOf, textOf } from './wire-value.ts'
 
 /** An event as the service describes it. A pointer: what it says of a task is no outcome. Specification: Envelope. */
 export type WebhookEvent =
@@ -23,7 +23,7 @@ export type WebhookEvent =
       profileId: number | null
     }
   | { what: 'test' | 'unknown_topic'; topic: string; recordedAt: Date | null }
-  /** No JSON, no envelope, another event's id, or without the id of what it tells of. */
+  /** No JSON, no envelope, another event's id, or without an id of what it tells of that can be kept. */
   | { what: 'unreadable'; topic: string | null }
 
 /**
@@ -42,7 +42,7 @@ export function decodeWebhookEvent(contract: Contract, eventId: string, payload:
   const data = objectOf(envelope[names.data]) ?? {}
   if (Object.values(bulk).includes(topic)) {
     const fields = contract.names.bulkEvent
-    const correlationId = idOf(data[fields.correlationId])
+    const correlationId = indexedIdOf(data[fields.correlationId])
     if (correlationId === null) return { what: 'unreadable', topic }
     return {
       what: 'bulk',
@@ -57,7 +57,7 @@ export function decodeWebhookEvent(contract: Contract, eventId: string, payload:
   }
   if (topic === applicationStatusChanged || topic === applicationAnswersChanged) {
     const fields = contract.names.applicationEvent
-    const applicationId = idOf(data[fields.applicationId])
+    const applicationId = indexedIdOf(data[fields.applicationId])
     if (applicationId === null) return { what: 'unreadable', topic }
     const status = topic === applicationStatusChanged ? textOf(data[fields.status]) : null
     return {

@@ -23,6 +23,15 @@ export function idOf(value: unknown): string | null {
   return text === null || text.trim() === '' ? null : text
 }
 
+/** Ids are indexed, and an index entry has a limit near 2,700 bytes; ids of the service are 36 characters long. */
+export const maxIdLength = 200
+
+/** An id that is kept and found again by an index; null for none, and for one that is too long. */
+export function indexedIdOf(value: unknown): string | null {
+  const id = idOf(value)
+  return id !== null && id.length > maxIdLength ? null : id
+}
+
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** A UUID in its canonical lower-case form; null for anything else. */

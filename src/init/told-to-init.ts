@@ -1,5 +1,6 @@
 import { type StreamName, streamNames } from '../config/known-names.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
+import { uuidOf } from '../exchange/wire-value.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import type { Said } from './suggest-streams.ts'
@@ -86,19 +87,23 @@ class ChoiceNeeded extends Error {
 
 /**
  * What the key's profile shows: the cheapest call first, which says whether the key is accepted (Authentication 5).
+ * Identifiers, groups and properties whose id no setting can name are left out.
  * @throws {HttpError} when it is not.
  */
 export async function shownByService(
   client: Pick<ExchangeClient, 'getUnitTypes' | 'getGroups' | 'getCustomProperties' | 'getFrameworks'>,
 ): Promise<Shown> {
   await client.getUnitTypes()
-  const owned = (await client.getCustomProperties()).filter(({ isOwnedByInvokingCompany: own }) => own !== false)
+  const isNameable = ({ id }: { id: string }) => uuidOf(id) !== null
+  const owned = (await client.getCustomProperties())
+    .filter(({ isOwnedByInvokingCompany: own }) => own !== false)
+    .filter(isNameable)
   const named = ({ id, name }: Named): Named => ({ id, name })
   return {
     identifiers: owned
       .filter(({ isIdentifier, type }) => isIdentifier && (type ?? 'string').toLowerCase() === 'string')
       .map(named),
-    groups: (await client.getGroups()).map(named),
+    groups: (await client.getGroups()).filter(isNameable).map(named),
     properties: owned.map(named),
     frameworks: (await client.getFrameworks()).map(({ id, title }) => ({ id, name: title })),
   }

@@ -1,4 +1,5 @@
 import { type StreamName, streamNames } from '../config/known-names.ts'
+import { uuidOf } from '../exchange/wire-value.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import { joinsOf, nameOf, type Suggestion, toldNamesakes } from './suggest-streams.ts'
@@ -47,7 +48,7 @@ export function writtenConfig(choices: Choices): string {
     'pull:',
     '  # Custom properties to bring back with each company.',
     ...listed(choices.properties),
-    `  customPropertyIds: [${choices.properties.map(({ id }) => id).join(', ')}]`,
+    `  customPropertyIds: [${choices.properties.map(({ id }) => quoted(id)).join(', ')}]`,
     '',
     'jobs:',
     '  nightly-sync:',
@@ -77,10 +78,10 @@ function exchangeLines({ baseUrl, openKey, identifier, identifiers, group, group
     openKey === null ? '  # apiKey: from EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE' : `  apiKey: ${quoted(openKey)}`,
     '  # The custom property that holds your ids. Identifiers of the profile:',
     ...listed(identifiers),
-    `  customIdentifierId: ${identifier?.id ?? 'null'}`,
+    `  customIdentifierId: ${identifier === null ? 'null' : quoted(identifier.id)}`,
     '  # The group that holds your companies; calculators need it. Groups of the profile:',
     ...listed(groups),
-    `  groupId: ${group?.id ?? 'null'}`,
+    `  groupId: ${group === null ? 'null' : quoted(group.id)}`,
     '',
   ]
 }
@@ -129,16 +130,15 @@ function streamLines(name: StreamName, { suggestions, dialect, tables }: Choices
   const remark =
     suggestion === null
       ? ['# TODO: no table looked like it. Write its query, and take the comment signs away.']
-      : [
-          ...remarksOf(suggestion),
-          ...toldNamesakes(suggestion, tables).map((words) => `# ${oneLine(words)}. Please check.`),
-        ]
+      : [...remarksOf(suggestion), ...toldNamesakes(suggestion, tables).map((words) => `# ${words}. Please check.`)]
   const query = suggestion === null ? emptyQuery(name) : queryOf(suggestion, dialect)
   return [
     `  ${name}:`,
-    ...[`# ${plainWords(about)}`, ...remark].map((line) => `    ${line}`),
-    '    query: |',
-    ...query.map((line) => `      ${line}`),
+    ...[`# ${plainWords(about)}`, ...remark].map((line) => `    ${oneLine(line)}`),
+    // A name with a line break would end the block.
+    ...(query.some((line) => oneLine(line) !== line)
+      ? [`    query: ${JSON.stringify(query.join('\n'))}`]
+      : ['    query: |', ...query.map((line) => `      ${line}`)]),
     ...readingLines(suggestion, dialect).map((line) => `    ${line}`),
     ...(name === 'properties' || !withProperties ? [] : ['    requires: [properties]']),
   ]
@@ -187,14 +187,14 @@ function remarksOf({ table, missing, columns }: Suggestion): string[] {
 
 function listed(entries: readonly Named[], before = '  #   '): string[] {
   if (entries.length === 0) return [`${before}none`]
-  return entries.map(({ id, name }) => `${before}${id}  ${oneLine(name)}`)
+  return entries.map(({ id, name }) => `${before}${oneLine(`${id}  ${name}`)}`)
 }
 
 function commented(lines: readonly string[]): string[] {
   return lines.map((line) => `# ${line}`.trimEnd())
 }
 
-/** A name in a comment must not end it. */
+/** An id or a name in a comment must not end it. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
 }
@@ -205,6 +205,7 @@ function plainWords(markdown: string): string {
 
 /** A text as YAML reads it back, whatever it holds: JSON is YAML. */
 function quoted(text: string): string {
+  if (uuidOf(text) !== null) return text
   return /^[a-z][\w.:/-]*$/i.test(text) && !/^(true|false|null|yes|no|on|off)$/i.test(text) && !text.endsWith(':')
     ? text
     : JSON.stringify(text)

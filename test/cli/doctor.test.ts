@@ -292,4 +292,11 @@ describe('in trouble', () => {
     expect(of(found, 'secrets_in_file')).toMatchObject([{ level: 'warning', subject: path }])
     expect(ended.stdout).not.toContain('key-in-a-file')
   })
+  test('a password that stands beside itself is warned of, and what to do is said with the name of the program', async () => {
+    const found = await diagnose({ DATABASE_URL: 'postgres://nightferry:nightferry@127.0.0.1:1/nightferry' })
+    const [warned] = of(found, 'passwords')
+    expect(warned).toMatchObject({ level: 'warning', subject: 'database.url' })
+    expect(warned?.what).toContain('database.url')
+    expect(JSON.stringify(found)).toContain('nightferry contract check')
+  })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { csvOf } from '../../console/src/csv.ts'
 import { sinceMoment } from '../../src/cli/option-values.ts'
 import { csv } from '../../src/cli/show/readable.ts'
 import { contentDifference, differenceWords, rowWords } from '../../src/cli/show/row-words.ts'
@@ -47,6 +48,29 @@ describe('CSV', () => {
     ['\u202eevil', '\\u202eevil'],
   ])('writes %j as %s', (value, cell) => {
     expect(csv(['head'], [[value]])).toBe(`head\r\n${cell}\r\n`)
+  })
+
+  it.each([
+    ['a;=1+1', "a;'=1+1"],
+    ['no;=A1;-B1;x;@c', "no;'=A1;'-B1;x;'@c"],
+    ['a; -2+3', "a; '-2+3"],
+    ['a;"=1+1"', `a;"'=1+1"`],
+    [';;+1', ";;'+1"],
+    ['=a;=b', "'=a;'=b"],
+    ['a;b', 'a;b'],
+    ['a; b - c = d', 'a; b - c = d'],
+  ])('makes no formula of %j where a spreadsheet separates by semicolons, here nor in the console', (value, safe) => {
+    const quoted = `"${safe.replaceAll('"', '""')}"`
+    expect([safe, quoted]).toContain(csv(['head'], [[value]]).slice('head\r\n'.length, -2))
+    expect([safe, quoted]).toContain(csvOf(['head'], [[value]]).slice('\ufeffhead\r\n'.length, -2))
+  })
+
+  it.each([
+    ['a;\t=1', "a;\t'=1"],
+    ['a\n=1', `"a\n'=1"`],
+    ['a\r\n @x', `"a\r\n '@x"`],
+  ])('makes no formula of %j in the console, which leaves signs that are not shown', (value, cell) => {
+    expect(csvOf(['head'], [[value]])).toBe(`\ufeffhead\r\n${cell}\r\n`)
   })
 
   it('leaves a null empty, and a number as it is', () => {

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Message } from '../../src/pipeline/notify/message.ts'
@@ -67,6 +67,21 @@ test('a test message as JSON names each receiver, those that took it and those t
       { name: 'notify.email gone@example.com', error: refused },
     ],
   })
+})
+
+test('a test message that a mail server refuses shows its words without what drives a terminal', async () => {
+  const mail = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.end('554 go away\u001b[2J\u009b2J now\r\n')
+  })
+  await new Promise<void>((resolve) => mail.listen(0, '127.0.0.1', resolve))
+  const { port } = mail.address() as AddressInfo
+  const email = ['host=127.0.0.1', `port=${port}`, 'tls=none', 'from=nights@example.com', 'to=["ada@example.com"]']
+  const sent = await call(['notify', '--test', ...email.flatMap((one) => ['--set', `notify.email.${one}`])])
+  mail.close()
+  expect(sent.code, sent.stderr).toBe(1)
+  expect(sent.stdout).toContain(String.raw`go away\u001b[2J`)
+  for (const control of ['\u001b', '\u009b']) expect(sent.stdout).not.toContain(control)
 })
 
 test('a heartbeat is called by a test only where it is asked for, because it quiets the monitor', async () => {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { type Logger, pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/cli/log.ts'
-import { conceal, scrubbing } from '../../src/cli/scrubbing.ts'
+import { conceal, concealJson, scrubbing } from '../../src/cli/scrubbing.ts'
 import { holdsSecret } from '../helpers/find-secret.ts'
 
 /** With everything that an encoding may change. */
@@ -126,4 +126,44 @@ test('a line without a secret is written as it is', () => {
   const to = new PassThrough()
   scrubbing(to, [secret]).write('{"msg":"run_started","signature":"none","at":"a?b=c&d=e"}\n')
   expect(String(to.read())).toBe('{"msg":"run_started","signature":"none","at":"a?b=c&d=e"}\n')
+})
+
+describe('a secret that may be a word', () => {
+  test('a secret that may be a word is replaced where it stands by itself, and is left within a word or a number', () => {
+    const clean = conceal(['hotel', '1234', '+ä!'])
+    expect(clean('hotels, my_hotel, Hotel5, 12345, hotel1234')).toBe('hotels, my_hotel, Hotel5, 12345, hotel1234')
+    expect(clean('mysql://reader:hotel@db, password=1234, x+ä!y')).toBe(
+      'mysql://reader:********@db, password=********, x********y',
+    )
+    const written = JSON.stringify(JSON.stringify('failed:\nhotel\u0001hotel'))
+    expect(clean(`${encodeURIComponent('reader:hotel@db')} ${written}`)).not.toContain('hotel')
+  })
+
+  test('a secret that may be a word is found in base64 as a longer one is', () => {
+    expect(conceal(['hotel'])(`Basic ${btoaUtf8('reader:hotel')}`)).toContain('********')
+  })
+
+  test('a secret that may be a word leaves the names and the numbers of JSON as they are', () => {
+    const clean = concealJson(['hotels', '1234', 'a-long-secret'])
+    const said = { hotels: 1234, sum: [1234, 12345], why: 'hotels 1234', quoted: '{"hotels":1234}', 'a-long-secret': 1 }
+    expect(JSON.parse(clean(JSON.stringify(said)))).toEqual({
+      hotels: 1234,
+      sum: [1234, 12345],
+      why: '******** ********',
+      quoted: '{"********":********}',
+      '********': 1,
+    })
+    expect(clean('{"n":1.10,"big":12345678901234567890,"of":"hotels"}')).toBe(
+      '{"n":1.10,"big":12345678901234567890,"of":"********"}',
+    )
+    expect(clean('rows{of="hotels"} 1234\n')).toBe('rows{of="********"} 1234\n')
+  })
+
+  test('a secret that may be a word leaves a log line JSON', () => {
+    const line = written(
+      (logger) => logger.info({ hotels: 1234, error: 'hotels 1234' }, 'read'),
+      (to) => createLogger(to, 'trace', ['hotels', '1234']),
+    )
+    expect(JSON.parse(line)).toMatchObject({ hotels: 1234, error: '******** ********', msg: 'read' })
+  })
 })

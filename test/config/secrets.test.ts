@@ -127,6 +127,19 @@ test('a secret of three characters would stand in any line, and of four counts',
   expect(secretValues(configWith({ EXCHANGE_API_KEY: 'abcd' }))).toEqual(['abcd'])
 })
 
+test.each([
+  ['DATABASE_URL', 'postgres://nightferry:nightferry@h/d'],
+  ['DATABASE_URL', 'postgres://u:own%2Dledger@h/own-ledger'],
+  ['DATABASE_URL', 'postgres://u:Postgres@h/d'],
+  ['PARTNER_DATABASE_URL', 'mysql://reader:Reader@h/pms'],
+  ['PARTNER_DATABASE_URL', 'mysql://reader:mysql@h/pms'],
+  ['PARTNER_DATABASE_URL', 'sqlserver://reader@h/hotels?password=hotels'],
+])('a password in %s that stands beside it in %s is no secret', (variable, url) => {
+  const config = configWith({ [variable]: url })
+  expect(secretValues(config)).toEqual([])
+  expect(JSON.stringify(showableConfig(config))).toContain('********')
+})
+
 test('the program leaves a key that is not set unset', () => {
   expect(showableConfig(configWith({})).exchange.apiKey).toBeNull()
 })

@@ -44,6 +44,14 @@ describe('reference data', () => {
     expect(decodeFrameworks(contract, [{ id: 'f', title: 'F' }])).toEqual([{ id: 'f', title: 'F' }])
   })
 
+  it('skips what has an id that no index could hold', () => {
+    const [longest, longer] = ['x'.repeat(200), 'x'.repeat(201)]
+    const json = [{ id: longer }, { id: longest }]
+    for (const decode of [decodeUnitTypes, decodeGroups, decodeCustomProperties, decodeFrameworks]) {
+      expect(decode(contract, json).map(({ id }) => id)).toEqual([longest])
+    }
+  })
+
   it.each([decodeUnitTypes, decodeGroups, decodeCustomProperties, decodeFrameworks])(
     '%o refuses an answer that is no list',
     (decode) => {

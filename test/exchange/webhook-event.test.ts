@@ -47,6 +47,14 @@ describe('an event', () => {
     expect(read({ type: topics.applicationStatusChanged, data })).toMatchObject({ applicationId: 'a', status: 'x' })
   })
 
+  it.each([200, 201])('an event is read with an id of 200 characters at most: %i', (length) => {
+    const long = 'x'.repeat(length)
+    const data = { correlationId: long, applicationId: long }
+    const [bulk, application] = [topics.success, topics.applicationAnswersChanged].map((type) => read({ type, data }))
+    expect(bulk).toMatchObject(length === 200 ? { correlationId: long } : { what: 'unreadable' })
+    expect(application).toMatchObject(length === 200 ? { applicationId: long } : { what: 'unreadable' })
+  })
+
   it('repeats the id of its header, in whichever case', () => {
     const body = (own: string) => JSON.stringify({ id: own, type: topics.test, data: {} })
     expect(decodeWebhookEvent(contract, id, body(id.toUpperCase()))).toMatchObject({ what: 'test' })

@@ -436,7 +436,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     ...door,
     file: 'src/http/console/console-door.ts',
     title: 'no longer looks after ten',
-    name: 'Tokens are not found by trying',
+    name: 'Wrong sign-ins are slowed',
     text: 'if (this.#failures.length >= maxFailures) {',
     without: 'if (this.#failures.length < 0) {',
   },
@@ -452,7 +452,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     ...door,
     title: 'makes one link of a request for one',
     name: 'A request for a link to the console works once',
-    text: 'this.#nonces.delete(request.nonce)\n',
+    text: 'this.#used.set(nonce, over)\n',
     without: '',
   },
   {

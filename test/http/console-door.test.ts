@@ -122,21 +122,25 @@ describe('signing in', () => {
     expect(Buffer.from(body, 'base64url').toString()).not.toContain(tokens.token)
   })
 
-  it('refuses a wrong token, and no longer looks after ten of them', async () => {
+  it('refuses a wrong token, and no longer looks after ten of them for why one is wrong, but takes a right one', async () => {
     for (let tries = 0; tries < 10; tries += 1) {
       expect((await signIn({ token: 'a-token-that-is-wrong' })).answer.statusCode).toBe(401)
     }
-    const { answer } = await signIn()
+    const { answer } = await signIn({ token: 'a-token-that-is-wrong' })
     expect(answer.statusCode).toBe(429)
     expect(answer.json()).toMatchObject({ code: 'too_many_sign_ins' })
+    expect((await signIn()).answer.json()).toMatchObject({ may: 'act', by: 'Ann' })
+    expect((await signIn({ token: tokens.readToken })).answer.json()).toMatchObject({ may: 'read' })
   })
 
-  it('lets a link sign in although others failed to, and still looks at no token then', async () => {
+  it('lets a link sign in although others failed to, and still looks at no token then for why it is wrong', async () => {
     const { once } = await linkFor(tokens)
     for (let tries = 0; tries < 10; tries += 1) await signIn({ token: 'a-token-that-is-wrong' })
     expect((await signIn({ once: 'a-code-that-is-wrong' })).answer.statusCode).toBe(429)
     expect((await signIn({ once })).answer.json()).toMatchObject({ may: 'act', by: 'root' })
-    expect((await signIn()).answer.statusCode).toBe(429)
+    for (const wrong of [{ once }, { token: 'a-token-that-is-wrong' }]) {
+      expect((await signIn(wrong)).answer.statusCode).toBe(429)
+    }
   })
 
   it('takes no token from an address', async () => {
@@ -170,6 +174,52 @@ describe('signing in', () => {
     expect((await askFor(asked)).status).toBe(200)
     expect((await askFor(asked)).status).toBe(401)
     expect((await askFor(sealLinkRequest('a nonce that nobody gave', 'root', tokens))).status).toBe(401)
+  })
+
+  it('makes a link of the first nonce although a thousand others were asked for since', async () => {
+    const door = new ConsoleDoor(tokens, false)
+    const first = door.giveNonce()
+    for (let others = 0; others < 1_000; others += 1) door.giveNonce()
+    expect(door.makeLink(sealLinkRequest(first, 'root', tokens) ?? '').once).toMatch(/^[\w-]{43}$/)
+  })
+
+  it('makes no link of a nonce that this process did not give, or not within the last minute', () => {
+    let now = 7_200_000
+    const door = new ConsoleDoor(tokens, false, () => now)
+    const refusal = (nonce: string) => {
+      try {
+        door.makeLink(sealLinkRequest(nonce, 'root', tokens) ?? '')
+        return null
+      } catch (error) {
+        return (error as { status: number }).status
+      }
+    }
+    expect(refusal(new ConsoleDoor(tokens, false, () => now).giveNonce())).toBe(401)
+    expect(refusal(door.giveNonce().replace(/^\d+/, (until) => String(Number(until) + 30_000)))).toBe(401)
+    for (const wrong of ['', 'x', '1.x.y', `${door.giveNonce()}x`]) expect(refusal(wrong)).toBe(401)
+    const [old, young] = [door.giveNonce(), door.giveNonce()]
+    now += 59_999
+    expect(refusal(young)).toBeNull()
+    expect(refusal(young)).toBe(401)
+    now += 1
+    expect(refusal(old)).toBe(401)
+    const ahead = door.giveNonce()
+    now -= 3_600_000
+    expect(refusal(ahead)).toBe(401)
+  })
+
+  it('keeps a link that may act although the token that reads makes many, and nothing for a wrong token', () => {
+    const door = new ConsoleDoor(tokens, false)
+    const linkBy = (known: SessionTokens) => door.makeLink(sealLinkRequest(door.giveNonce(), 'root', known) ?? '').once
+    const [acting, reading] = [linkBy(tokens), linkBy({ token: null, readToken: tokens.readToken })]
+    for (let tries = 0; tries < 1_000; tries += 1) {
+      expect(() => linkBy({ token: 'a-token-that-is-wrong', readToken: null })).toThrow('no token of http')
+    }
+    expect(door.signIn({ once: reading }, false).may).toBe('read')
+    const second = linkBy({ token: null, readToken: tokens.readToken })
+    for (let others = 0; others < 60; others += 1) linkBy({ token: null, readToken: tokens.readToken })
+    expect(door.signIn({ once: acting }, false).may).toBe('act')
+    expect(() => door.signIn({ once: second }, false)).toThrow('The link was used already')
   })
 
   it('refuses a sign-in that another page sends, with whatever credentials', async () => {

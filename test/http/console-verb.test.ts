@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nightferry } from '../cli/nightferry-process.ts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { ConsoleDoor, sealLinkRequest } from '../../src/http/console/console-door.ts'
+import { nightferry, start } from '../cli/nightferry-process.ts'
+import { patience } from '../helpers/patience.ts'
 import { demoConfig } from '../helpers/world.ts'
 import { posted, type Served, served, tokens } from './served.ts'
 
@@ -33,21 +35,80 @@ test.each([
   expect(await api.json('/console/session', { ...signIn, headers })).toMatchObject({ may })
 })
 
-test('nightferry console shows its token to no program that listens in the place of the daemon', async () => {
+/** Opens the console where something else listens, until the verb serves its own. */
+async function openBeside(answer: (request: IncomingMessage, body: string, response: ServerResponse) => void) {
   const seen: string[] = []
   const other = createServer((request, response) => {
     void text(request).then((body) => {
       seen.push(JSON.stringify([request.url, request.headers, body]))
-      response.end('{"nonce":"one of mine","once":"mine"}')
+      answer(request, body, response)
     })
   }).listen(0, '127.0.0.1')
   await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
   try {
-    const ended = await open(String((other.address() as AddressInfo).port), { NIGHTFERRY_HTTP_TOKEN: tokens.act })
-    expect(ended.code, ended.stderr).toBe(0)
-    expect(seen).toHaveLength(2)
-    for (const request of seen) expect(request).not.toContain(tokens.act)
+    const verb = start(api.folder, ['console', '--json', '--config', demoConfig], {
+      ...api.world.environment(),
+      NIGHTFERRY_HTTP_PORT: String(port),
+      NIGHTFERRY_HTTP_TOKEN: tokens.act,
+      NIGHTFERRY_HTTP_READ_TOKEN: tokens.read,
+    })
+    const early = verb.ended.then(({ stdout, stderr }) => Promise.reject(new Error(`it ended: ${stdout} ${stderr}`)))
+    const isServing = vi.waitFor(() => expect(verb.stderr()).toContain('until you press Ctrl-C'), patience)
+    await Promise.race([isServing, early]).finally(() => verb.child.kill('SIGINT'))
+    early.catch(() => {})
+    const { stdout, stderr } = await verb.ended
+    const { link } = JSON.parse(stdout) as { link: string }
+    return { seen, link, stderr, at: `http://127.0.0.1:${port}` }
   } finally {
+    other.closeAllConnections()
     other.close()
   }
+}
+
+test('nightferry console shows its token to no program that listens in the place of the daemon', async () => {
+  const { seen, link, stderr, at } = await openBeside((_request, _body, response) => {
+    response.end('{"nonce":"one of mine","once":"mine"}')
+  })
+  expect(seen).toHaveLength(2)
+  for (const request of seen) expect(request).not.toContain(tokens.act)
+  expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console\/#once=[\w-]{43}$/)
+  expect(link).not.toContain(at)
+  expect(stderr).toContain(`What listens on ${at} does not prove that it knows the token`)
+})
+
+const reading = { token: null, readToken: tokens.read }
+
+test.each([
+  ['sends back as its proof what it was sent', (asked: string) => JSON.stringify({ proof: asked })],
+  [
+    'knows the token that reads alone',
+    (asked: string, door: ConsoleDoor) => {
+      const { nonce } = JSON.parse(Buffer.from(asked.split('.')[0] ?? '', 'base64url').toString()) as { nonce: string }
+      return JSON.stringify(door.makeLink(sealLinkRequest(nonce, 'x', reading) ?? ''))
+    },
+  ],
+  ['never ends what it says', () => null],
+  ['leads on to the daemon', null],
+])('nightferry console opens no page of a program that %s', async (_what, answerOf) => {
+  const door = new ConsoleDoor(reading, false)
+  const { link, stderr, at } = await openBeside(({ method }, body, response) => {
+    if (answerOf === null) {
+      response.writeHead(307, { location: `${api.url}/console/links` }).end()
+      return
+    }
+    const nonce = JSON.stringify({ nonce: door.giveNonce() })
+    const answer = method === 'GET' ? nonce : answerOf((JSON.parse(body) as { asked: string }).asked, door)
+    if (answer !== null) {
+      response.end(answer)
+      return
+    }
+    const fill = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', fill)
+    fill()
+  })
+  expect(link).not.toContain(at)
+  expect(stderr).toContain(`What listens on ${at} does not prove that it knows the token`)
 })

@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
 import { cursorIn, likeness, suggestStreams, toldNamesakes } from '../../src/init/suggest-streams.ts'
-import { chosenFor, type Named, saidTables } from '../../src/init/told-to-init.ts'
+import { chosenFor, type Named, saidTables, shownByService } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
 import { patience } from '../helpers/patience.ts'
@@ -286,6 +286,68 @@ test('the tables of the database stand in the file with their columns, as commen
   expect(writtenConfig({ ...choices, tables: many })).toContain('\n# - and 30 more\n')
 })
 
+test.each([
+  ['the identifiers', { identifiers: 1 }],
+  ['the chosen identifier', { identifier: 1 }],
+  ['the groups', { groups: 1 }],
+  ['the chosen group', { group: 1 }],
+  ['the properties', { properties: 1 }],
+  ['the frameworks', { frameworks: 1 }],
+  ['the field types', { fieldTypes: 1 }],
+  ['the standards', { standards: 1 }],
+])('the file sets nothing that an id of %s says', (_whose, where) => {
+  const honest = parse(writtenConfig(choices)) as { exchange: object; pull: object }
+  for (const text of ['f1\nlog: {level: trace}\n#', 'f1\n  apiKey: planted\n#', 'f1], keep: [', 'f1 # x', '{log: 1}']) {
+    const hostile = { id: text, name: 'x' }
+    const given = Object.keys(where).map((name) => [
+      name,
+      name === 'identifier' || name === 'group' ? hostile : [hostile],
+    ])
+    const written = parse(writtenConfig({ ...choices, ...Object.fromEntries(given) })) as typeof honest
+    for (const [all, one] of [
+      [honest, written],
+      [honest.exchange, written.exchange],
+      [honest.pull, written.pull],
+    ] as const) {
+      expect(Object.keys(one)).toEqual(Object.keys(all))
+    }
+    if ('group' in where) expect(written.exchange).toMatchObject({ groupId: text })
+    if ('properties' in where) expect(written.pull).toMatchObject({ customPropertyIds: [text] })
+  }
+})
+
+test.each(['postgres', 'mysql', 'sqlserver', 'sqlite'] as const)(
+  'names of tables and columns with line breaks set nothing in the file, and stay as they are in its queries on %s',
+  (dialect) => {
+    for (const end of ['\n', '\r', '\r\n']) {
+      const planted = `${end}log: {level: trace}`
+      const columns = ['code', 'name', 'land', `lat${planted}`].map((name) => ({ name, type: 'text' }))
+      const hotels = { schema: null, name: `hotel${planted}`, columns }
+      const suggestions = suggestStreams([hotels], {
+        properties: { table: hotels, columns: { latitude: `lat${planted}` } },
+      })
+      const written = parse(writtenConfig({ ...choices, dialect, tables: [hotels], suggestions }))
+      expect(written).not.toHaveProperty('log')
+      expect(written.streams.properties.query).toContain(`lat${planted}`)
+      expect(written.streams.properties.query).toContain(`hotel${planted}`)
+    }
+  },
+)
+
+test('init offers nothing whose id no setting could name', async () => {
+  const property = { type: null, isIdentifier: true, isOwnedByInvokingCompany: null, ownerName: null }
+  const [right, wrong] = [id(1), 'f1\nlog: {level: trace}\n#']
+  const named = [right, wrong].map((id) => ({ id, name: 'x' }))
+  const shown = await shownByService({
+    getUnitTypes: async () => [],
+    getGroups: async () => named,
+    getCustomProperties: async () => named.map((one) => ({ ...one, ...property })),
+    getFrameworks: async () => [],
+  })
+  const only = [{ id: right, name: 'x' }]
+  expect(shown).toEqual({ identifiers: only, groups: only, properties: only, frameworks: [] })
+})
+
 test('a stream in comments can be used once these are taken away', () => {
   const text = writtenConfig({ ...choices, suggestions: suggestStreams([]) })
   expect(settings.parse(parse(text)).streams).toEqual({})
@@ -343,6 +405,29 @@ test('a terminal asks, shows no secret that is typed, and asks again for a choic
   prompter.close()
   expect(shown).not.toContain('typed-secret')
   expect(shown).toContain('  2  South')
+})
+
+test('a terminal is driven by no name that it offers, nor by one in its question', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const written: string[] = []
+  const passOn = output.write.bind(output)
+  // What the prompter itself writes: the line editor beside it drives the terminal, as it should.
+  output.write = (chunk: unknown) => {
+    written.push(String(chunk))
+    return passOn(chunk)
+  }
+  const prompter = createPrompter({ input, output, signal: new AbortController().signal, interrupt: () => {} })
+  const hostile = 'Nordic\u001b[1A\r\u001b[2K  1  Nordic hotels\u202e'
+  const chosen = prompter.choose(`Which column of ${hostile}?`, [{ name: 'Nordic hotels' }, { name: hostile }])
+  await vi.waitFor(() => expect(written.join('')).toContain('(1 to 2)'), patience)
+  input.write('2\r')
+  expect(await chosen).toEqual({ name: hostile })
+  prompter.close()
+  const shown = String.raw`Nordic\u001b[1A\u000d\u001b[2K  1  Nordic hotels\u202e`
+  expect(written.join('')).toContain(`  2  ${shown}\n`)
+  expect(written.join('')).toContain(`Which column of ${shown}? (1 to 2)`)
+  expect(written.join('')).not.toContain('\u001b[1A')
+  expect(written.join('')).not.toContain('\u202e')
 })
 
 test('a terminal passes Ctrl-C on as a signal, between questions as in one', async () => {

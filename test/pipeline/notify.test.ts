@@ -125,9 +125,20 @@ describe('a message', () => {
     const slack = bodyOf(message, 'slack') as { text: string }
     expect(slack.text).toContain('Hotel &lt;!channel&gt; &amp; co.')
     expect(slack.text).toContain('• 1 row rejected by the service: nightferry rejected')
+    const inlines = [{ type: 'TextRun', text: message.sentence, weight: 'Bolder' }]
     expect(bodyOf(message, 'teams')).toMatchObject({
-      attachments: [{ content: { type: 'AdaptiveCard', body: [{ text: message.sentence, wrap: true }, {}] } }],
+      attachments: [{ content: { type: 'AdaptiveCard', body: [{ inlines }, {}] } }],
     })
     expect(bodyOf(message, 'json')).toBe(message)
+  })
+
+  it('reaches Teams as text that holds no Markdown, whatever others wrote into it', () => {
+    const remark = '[Unlock your key](https://evil.example/login), __init__ and *this*.'
+    const message = messageOfEnd(run('partial', [remark], { rejected: 1 }), { event: 'partial', cause: 'x' })
+    const { attachments } = bodyOf(message, 'teams') as { attachments: { content: { body: { type: string }[] } }[] }
+    const blocks = attachments.flatMap(({ content }) => content.body)
+    expect(JSON.stringify(blocks)).toContain(remark)
+    // The text of a TextBlock is Markdown, that of a RichTextBlock is not.
+    expect(new Set(blocks.map(({ type }) => type))).toEqual(new Set(['RichTextBlock']))
   })
 })

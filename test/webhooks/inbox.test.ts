@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requestElsewhere } from '../db/ledger/ledger.ts'
@@ -117,6 +117,21 @@ describe('an event of a task', () => {
       expect(await looks()).toEqual([`look-at-submission ${id} in 0`])
     },
   )
+
+  it('an event of a task has its effect behind others with ids that no index could hold', async () => {
+    const { url } = await world.listen()
+    const correlationId = randomUUID()
+    const id = await world.submission('accepted', correlationId)
+    const long = randomBytes(6_000).toString('base64url')
+    await deliver(url, applicationEvent(long, 'Approved'))
+    await deliver(url, bulkEvent(long))
+    await deliver(url, bulkEvent(correlationId))
+    expect(await world.done(3)).toMatchObject([
+      { effect: 'unreadable', topic: topics.applicationStatusChanged },
+      { effect: 'unreadable', topic: topics.success },
+      { effect: 'look', submission_id: id },
+    ])
+  })
 
   it('an event of another integration is kept apart and does nothing', async () => {
     const { url } = await world.listen()

@@ -78,7 +78,8 @@ export function csv(columns: readonly string[], rows: readonly (readonly (string
 function csvCell(value: string | number | null): string {
   if (value === null) return ''
   if (typeof value === 'number') return String(value)
-  const safe = readable(value)
+  // Where the decimal sign is a comma, spreadsheets separate cells by semicolons.
+  const safe = readable(value).replaceAll(/;[ "]*(?=[=+@-])/g, "$&'")
   const text = /^[=+@-]/.test(safe) && !plainNumber.test(safe) ? `'${safe}` : safe
   return /[",\s]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

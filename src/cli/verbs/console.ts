@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { withoutSettings } from '../../config/environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { settingsInForce } from '../../config/show-config.ts'
-import { type SessionTokens, sealLinkRequest } from '../../http/console/console-door.ts'
+import { openLinkProof, type SessionTokens, sealLinkRequest } from '../../http/console/console-door.ts'
 import type { HttpContext } from '../../http/route.ts'
 import { startHttp } from '../../http/start-http.ts'
 import { loadDialect } from '../../partner/partner-snapshot.ts'
@@ -20,14 +20,15 @@ import {
 } from '../cli.ts'
 import { openIdleFerry } from '../open-ferry.ts'
 import { configFileOf, readConfig } from '../read-config.ts'
-import { conceal } from '../scrubbing.ts'
+import { concealJson } from '../scrubbing.ts'
 import { actingUser } from '../with-database.ts'
 
 export type ConsoleOptions = CommonOptions & { browser?: boolean }
 
 /**
  * `nightferry console`: a link that signs in once, to the console of the daemon that listens on `http.port`. Where none
- * does, this process serves the console itself until it is told to end: on loopback, for the person who has the link.
+ * does that knows the token, this process serves the console itself until it is told to end: on loopback, for the
+ * person who has the link.
  */
 export async function openConsole(cli: Cli, options: ConsoleOptions): Promise<ExitCode> {
   const config = readConfig(cli, options)
@@ -86,7 +87,7 @@ export async function withOwnConsole(
     const tls = { certificateFile: null, keyFile: null }
     const http = { ...config.http, ...tls, token, readToken: null, host: '127.0.0.1', port: 0 }
     const deps = { ...ferry.deps, config: { ...config, http } }
-    const server = await startHttp(deps, ferry.database.url, ownVersion(), conceal(ferry.secrets), asks)
+    const server = await startHttp(deps, ferry.database.url, ownVersion(), concealJson(ferry.secrets), asks)
     try {
       const link = await linkTo(cli, server.url, http)
       if (link === null) throw new Error('the console that was started does not answer')
@@ -99,27 +100,54 @@ export async function withOwnConsole(
   }
 }
 
-/** A link that signs in once, as the person who calls the verb; null where nobody answers who knows the token. */
+/** The longest answer about links. Bytes. */
+const maxAnswerBytes = 16 * 1024
+
+/**
+ * A link that signs in once, as the person who calls the verb. Null where nobody answers who proves that they know the
+ * token: another program would show a page of its own there, and ask for it.
+ */
 async function linkTo(cli: Cli, base: string, tokens: SessionTokens): Promise<string | null> {
   const by = actingUser(cli)
     .user.replaceAll(/[^\x20-\x7e]/g, '?')
     .slice(0, 100)
+  let isAnswered = false
   const ask = async (init: RequestInit) => {
-    const answer = await fetch(`${base}/console/links`, { ...init, signal: AbortSignal.timeout(patienceMs) })
+    const signal = AbortSignal.timeout(patienceMs)
+    const answer = await fetch(`${base}/console/links`, { ...init, redirect: 'manual', signal })
+    isAnswered = true
     if (!answer.ok) throw new Error(`the answer is ${answer.status}`)
-    return (await answer.json()) as Record<string, unknown>
+    return JSON.parse(await shortText(answer)) as Record<string, unknown>
   }
   try {
-    const { nonce } = await ask({})
-    const asked = sealLinkRequest(String(nonce), by, tokens)
+    const nonce = String((await ask({})).nonce)
+    const asked = sealLinkRequest(nonce, by, tokens)
     if (asked === null) return null
     const body = JSON.stringify({ asked })
-    const { once } = await ask({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const { proof } = await ask({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const code = openLinkProof(String(proof), nonce, tokens)
+    if (code === null) throw new Error('the answer is no proof')
     // What follows the # stays in the browser: it is in no log and in no Referer.
-    return `${base}/console/#once=${String(once)}`
+    return `${base}/console/#once=${code}`
   } catch {
+    if (isAnswered) {
+      const wrong = `What listens on ${base} does not prove that it knows the token of this configuration.`
+      printLine(cli.stderr, `${wrong} Do not give it the token.`)
+    }
     return null
   }
+}
+
+/** @throws {Error} when it is longer than answers about links are. */
+async function shortText({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of body ?? []) {
+    bytes += piece.length
+    if (bytes > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
 }
 
 /** What the HTTP API lets the command line look at: the doctor's checks, and where each setting comes from. */

@@ -3,7 +3,7 @@ import { channelsOf } from '../../pipeline/notify/channels.ts'
 import { testMessage } from '../../pipeline/notify/message.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig } from '../read-config.ts'
-import { moment } from '../show/readable.ts'
+import { moment, readable } from '../show/readable.ts'
 import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
@@ -44,7 +44,7 @@ async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
       return name === 'notify.url' ? 'The receiver took the test message.' : `${name} took the ${what}.`
     })
     // A mail server that is not reached is so for each of its addresses.
-    for (const line of new Set(lines)) printLine(cli.stdout, line)
+    for (const line of new Set(lines)) printLine(cli.stdout, readable(line))
   }
   return error === null ? exitCodes.well : exitCodes.failed
 }

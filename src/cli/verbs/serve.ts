@@ -21,7 +21,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, ownVersion, unt
 import { type Ferry, openReadyFerry } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { reloadConfig } from '../reload.ts'
-import { conceal } from '../scrubbing.ts'
+import { concealJson } from '../scrubbing.ts'
 import { consoleAsks } from './console.ts'
 
 /** What works beside the looks, until the daemon ends. */
@@ -58,7 +58,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
         deps,
         ferry.database.url,
         ownVersion(),
-        (text) => conceal(ferry.secrets)(text),
+        (text) => concealJson(ferry.secrets)(text),
         await consoleAsks(cli, options, deps.config),
       )
       http = served

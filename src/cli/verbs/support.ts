@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises'
 import { arch, freemem, platform, release, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { stringify } from 'yaml'
-import { secretValues, showableConfig } from '../../config/show-config.ts'
+import { secretsOfDatabase, secretValues, showableConfig } from '../../config/show-config.ts'
 import { migrationNames } from '../../db/migration-names.ts'
 import type { Finding, Ward } from '../../doctor/ward.ts'
 import { databaseFacts, logWithoutRows, tarGz, withoutRows } from '../../support/support-file.ts'
@@ -18,7 +18,7 @@ import {
   writeNewFile,
 } from '../cli.ts'
 import { openWard } from '../open-ward.ts'
-import { conceal } from '../scrubbing.ts'
+import { conceal, concealJson } from '../scrubbing.ts'
 import { diagnosis } from './doctor.ts'
 
 export type SupportOptions = CommonOptions & { out: string; log?: string; withRows?: boolean; force?: boolean }
@@ -29,8 +29,13 @@ export async function support(cli: Cli, options: SupportOptions): Promise<ExitCo
   await using ward = openWard(cli, options)
   const files = await gathered(cli, options, ward)
   const secrets = await secretsOf(cli, ward)
-  const clean = conceal(secrets)
-  const scrubbed = new Map([...files].map(([name, text]) => [`nightferry-support/${name}`, clean(text)]))
+  const [inText, inJson] = [conceal(secrets), concealJson(secrets)]
+  const scrubbed = new Map(
+    [...files].map(([name, text]) => [
+      `nightferry-support/${name}`,
+      name === 'configuration.yaml' ? inText(text) : inJson(text),
+    ]),
+  )
   // A file that is there keeps its mode, no matter who may read it.
   if (options.force) await rm(out, { force: true })
   await writeNewFile(out, tarGz(scrubbed, cli.now()), { mode: 0o600, flag: 'wx' })
@@ -110,7 +115,7 @@ async function secretsOf({ environment }: Cli, ward: Ward): Promise<string[]> {
       ? [value]
       : [],
   )
-  const passwords = set.flatMap((value) => (URL.canParse(value) ? [new URL(value).password] : []))
+  const passwords = set.flatMap(secretsOfDatabase)
   // The address of the service is no secret, and is of use.
   const open = new Set([environment.EXCHANGE_BASE_URL, environment.NIGHTFERRY_EXCHANGE_BASE_URL])
   return [...known, ...[...set, ...passwords].filter((value) => value.length >= shortestSecret && !open.has(value))]

@@ -6,12 +6,12 @@ import { Problem } from '../problem.ts'
 
 /** How long a link that `nightferry console` makes can be used, once. Milliseconds. */
 const linkLastsMs = 5 * 60_000
-/** Links that nobody has used yet, and nonces. */
+/** Links of one right that nobody has used yet. */
 const maxLinks = 50
 /** How long after a nonce the link must be asked for. Milliseconds. */
 const nonceLastsMs = 60_000
 
-/** Sign-ins that fail within a minute before no further one is looked at: a token is not found by trying. */
+/** Sign-ins that fail within a minute before further ones that fail are told to wait. */
 const maxFailures = 10
 const failuresCountMs = 60_000
 
@@ -27,7 +27,10 @@ export class ConsoleDoor {
   readonly #secure: boolean
   readonly #nowMs: () => number
   readonly #links = new Map<string, { may: Session['may']; by: string; until: number }>()
-  readonly #nonces = new Map<string, { until: number }>()
+  /** Seals the nonces of this process: what strangers may ask for takes no memory. A restart makes another. */
+  readonly #nonceKey = randomBytes(32)
+  /** Nonces that were used, with when they are over. Only those who know a token add to it. */
+  readonly #used = new Map<string, number>()
   /** Sessions that somebody ended before their time, by id, with that time. */
   readonly #ended = new Map<string, number>()
   #failures: number[] = []
@@ -49,54 +52,67 @@ export class ConsoleDoor {
 
   /** What a request for a link is to be sealed with: one that was heard before asks for nothing. */
   giveNonce(): string {
-    const nonce = randomBytes(32).toString('base64url')
-    this.#keep(this.#nonces, nonce, { until: this.#nowMs() + nonceLastsMs })
-    return nonce
+    const body = `${this.#nowMs() + nonceLastsMs}.${randomBytes(16).toString('base64url')}`
+    return `${body}.${sealOf(body, this.#nonceKey)}`
+  }
+
+  /** Whether a nonce was given here within the last minute and not used; from now on it is. */
+  #useNonce(nonce: string, now: number): boolean {
+    const [, body, until, given] = /^((\d{1,16})\.[\w-]{22})\.([\w-]{43})$/.exec(nonce) ?? []
+    if (body === undefined || given === undefined) return false
+    if (!timingSafeEqual(Buffer.from(given), Buffer.from(sealOf(body, this.#nonceKey)))) return false
+    const over = Number(until)
+    // A clock that was ahead gave nonces that would last longer.
+    if (over <= now || over > now + nonceLastsMs || this.#used.has(nonce)) return false
+    for (const [known, end] of this.#used) if (end <= now) this.#used.delete(known)
+    this.#used.set(nonce, over)
+    return true
   }
 
   /**
-   * A code that opens a session once, for `nightferry console`.
+   * A code that opens a session once, for `nightferry console`, and the proof that it comes from someone who knows the
+   * token: see `openLinkProof`.
    * @param asked as `sealLinkRequest` makes it of a nonce that was given, by someone who knows a token.
    * @throws {Problem} 401 when it is not.
    */
-  makeLink(asked: string): { once: string; validForMs: number } {
+  makeLink(asked: string): { once: string; proof: string | null; validForMs: number } {
     const now = this.#nowMs()
     const request = unseal(asked, linkRequest, 'link', this.#tokens)
-    const nonce = request === null ? undefined : this.#nonces.get(request.nonce)
-    if (request === null || nonce === undefined || nonce.until <= now) {
+    if (request === null || !this.#useNonce(request.nonce, now)) {
       throw new Problem(401, 'token_wrong', 'The request for a link is sealed with no token of http, or is too old.')
     }
-    this.#nonces.delete(request.nonce)
     const once = randomBytes(32).toString('base64url')
-    this.#keep(this.#links, digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
-    return { once, validForMs: linkLastsMs }
+    this.#keepLink(digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
+    const proof = seal({ may: request.may, nonce: request.nonce, once }, 'answer', this.#tokens)
+    return { once, proof, validForMs: linkLastsMs }
   }
 
-  /** Adds to what waits to be used, in the place of the oldest if there is too much of it. */
-  #keep<T extends { until: number }>(waiting: Map<string, T>, key: string, value: T): void {
+  /** Adds a link, in the place of the oldest of the same right if there are too many: who may read ends no other. */
+  #keepLink(key: string, link: { may: Session['may']; by: string; until: number }): void {
     const now = this.#nowMs()
-    for (const [known, { until }] of waiting) if (until <= now) waiting.delete(known)
-    const [oldest] = waiting.keys()
-    if (waiting.size >= maxLinks && oldest !== undefined) waiting.delete(oldest)
-    waiting.set(key, value)
+    for (const [known, { until }] of this.#links) if (until <= now) this.#links.delete(known)
+    const same = [...this.#links].filter(([, { may }]) => may === link.may).map(([known]) => known)
+    const [oldest] = same
+    if (same.length >= maxLinks && oldest !== undefined) this.#links.delete(oldest)
+    this.#links.set(key, link)
   }
 
   /**
    * Opens a session for a token or the code of a link.
    * @param secure whether the page that signs in came over https.
-   * @throws {Problem} 401 when it is neither, 429 after too many that were not.
+   * @throws {Problem} 401 when it is neither, 429 when too many were neither before.
    */
   signIn({ token, once, by }: { token?: string; once?: string; by?: string }, secure: boolean): Session {
     const now = this.#nowMs()
     this.#failures = this.#failures.filter((at) => at > now - failuresCountMs)
-    // Nobody finds the code of a link by trying, so failures of others do not keep its bearer out.
+    // Nobody finds a token or the code of a link by trying, so failures of others do not keep its bearer out.
     const link = once === undefined ? undefined : this.#takeLink(once, now)
     if (link !== undefined) return newSession(link.may, link.by, secure, now)
-    if (this.#failures.length >= maxFailures) {
-      throw new Problem(429, 'too_many_sign_ins', 'Too many sign-ins failed; try again in a minute.')
-    }
     const bearer = token === undefined ? null : bearerOf(`Bearer ${token}`, this.#tokens)
     if (bearer === 'act' || bearer === 'read') return newSession(bearer, by ?? 'somebody', secure, now)
+    if (this.#failures.length >= maxFailures) {
+      throw new Problem(429, 'too_many_sign_ins', 'This sign-in failed, as many did before; try again in a minute.')
+    }
     this.#failures.push(now)
     throw new Problem(
       401,
@@ -238,10 +254,29 @@ const linkRequest = z.strictObject({ nonce: z.string(), may: session.shape.may, 
  * another program of this machine may. Null: no token is set.
  */
 export function sealLinkRequest(nonce: string, by: string, tokens: SessionTokens): string | null {
-  return seal({ nonce, may: tokens.token === null ? 'read' : 'act', by }, 'link', tokens)
+  return seal({ nonce, may: mostOf(tokens), by }, 'link', tokens)
 }
 
-type Purpose = 'session' | 'link'
+const linkAnswer = z.strictObject({
+  nonce: z.string(),
+  may: session.shape.may,
+  once: z.string().regex(/^[\w-]{43}$/),
+})
+
+/**
+ * The code of the link that was asked for with this nonce; null: who answers does not prove that they know the token
+ * that the request was sealed with. Pure.
+ */
+export function openLinkProof(proof: string, nonce: string, tokens: SessionTokens): string | null {
+  const answer = unseal(proof, linkAnswer, 'answer', tokens)
+  return answer !== null && answer.nonce === nonce && answer.may === mostOf(tokens) ? answer.once : null
+}
+
+function mostOf({ token }: SessionTokens): Session['may'] {
+  return token === null ? 'read' : 'act'
+}
+
+type Purpose = 'session' | 'link' | 'answer'
 
 function seal<T extends { may: Session['may'] }>(of: T, purpose: Purpose, tokens: SessionTokens): string | null {
   const key = keyOf(of.may, purpose, tokens)

@@ -137,9 +137,13 @@ function slackText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
+/** Teams reads the text of a TextBlock as Markdown, also what others wrote into it; that of a TextRun it shows. */
 function teamsCard(message: Message): object {
   const [first, ...rest] = linesOf(message)
-  const block = (text: string, weight: string) => ({ type: 'TextBlock', text, weight, wrap: true })
+  const block = (text: string, weight: string) => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text, weight }],
+  })
   return {
     type: 'message',
     attachments: [

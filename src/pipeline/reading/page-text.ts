@@ -1,3 +1,4 @@
+import { maxIdLength } from '../../exchange/wire-value.ts'
 import { doubledKey } from './element-assembler.ts'
 
 type TextProblem = 'missing' | 'key_twice' | 'no_text' | 'nul_character' | 'lone_surrogate' | 'id_too_long' | 'blank'
@@ -20,9 +21,6 @@ export function textProblem(value: unknown): TextProblem | undefined {
 export function contentProblem(value: unknown): TextProblem | undefined {
   return textProblem(value) ?? (/^[ \t\r\n]*$/.test(String(value)) ? 'blank' : undefined)
 }
-
-/** Ids are indexed, and an index entry has a limit near 2,700 bytes; ids of the service are 36 characters long. */
-const maxIdLength = 200
 
 /** As `textProblem`, for an id of a variable or a property, whose form the specification leaves open. */
 export function idProblem(value: unknown): TextProblem | undefined {
