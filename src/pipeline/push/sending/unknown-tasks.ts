@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { isSendingRun, runsSpokenFor } from '../../../db/runs/spoken-for.ts'
 import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
 import type { Run, UnknownTasks } from '../../../db/tables/run-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
@@ -108,15 +109,24 @@ const rememberedDays = 30
 
 /**
  * What a report says of them: something to look at the first time, and worth knowing from then on, as where another
- * program sends with the same key.
+ * program sends with the same key. A run that failed has told nobody, so the next report that speaks for it does; and a
+ * run that sends rows says it for itself, whatever other jobs said before.
  */
 export async function unknownTaskNews(db: Database, runId: number): Promise<{ remarks: string[]; notices: string[] }> {
+  const { runIds } = await runsSpokenFor(db, runId)
   const { rows } = await sql<{ noted: UnknownTasks | null; before: boolean }>`
-    select unknown_tasks as noted, exists (
-      select from run earlier
-      where earlier.run_id < run.run_id and earlier.unknown_tasks is not null
-        and earlier.report is not null and earlier.started_at > run.started_at - ${rememberedDays} * interval '1 day'
-        and earlier.destination_id = run.destination_id) as before
+    select
+      (select unknown_tasks from run noting
+       where noting.run_id = any(${runIds}::bigint[]) and unknown_tasks is not null
+       order by noting.run_id desc limit 1) as noted,
+      exists (
+        select from run noting join run told using (destination_id)
+        where noting.unknown_tasks is not null and noting.destination_id = run.destination_id
+          and told.state = 'finished' and told.run_id < run.run_id
+          and told.started_at > run.started_at - ${rememberedDays} * interval '1 day'
+          and (told.run_id = noting.run_id
+            or noting.state = 'failed' and noting.run_id < told.run_id and ${isSendingRun('told')})
+          and (${isSendingRun('told')} or not ${isSendingRun('run')})) as before
     from run where run_id = ${runId}`.execute(db)
   const [found] = rows
   if (found === undefined || found.noted === null) return { remarks: [], notices: [] }
