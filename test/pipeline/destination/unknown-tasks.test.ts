@@ -135,6 +135,24 @@ describe('imports that the ledger does not know', () => {
     })
   })
 
+  it('imports that the ledger does not know are something to look at in the night, whatever a job beside it has found and searched', async () => {
+    await begun(json([task(import_)]))
+    const found = await newestRun()
+    await ferry.ledger.db
+      .updateTable('run')
+      .set({ job: 'pull-calculators', state: 'finished', report: '{}' })
+      .where('run_id', '=', found)
+      .execute()
+    await ferry.ledger.db
+      .insertInto('submission')
+      .values({
+        ...{ run_id: found, kind: 'calculators_search', state: 'settled', row_count: 0 },
+        attempted_at: new Date(lastSent.getTime() + 61 * 60_000),
+      })
+      .execute()
+    expect((await begun(json([task(import_)]))).remarks).toEqual([expect.stringContaining('1 import')])
+  })
+
   it.each([
     ['is a search, which verbs make as well', { taskKind: 'BulkProcessingRequest', requestType: 'BulkGetCompanies' }],
     ['is of another key', { ...import_, apiKeyId: 'key-2' }],

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
+import { copyInUse, newestCopy, runOfOtherCopy } from '../../../src/db/own-server.ts'
 import { isSendingRun } from '../../../src/db/runs/spoken-for.ts'
 import type { RunAsked, RunTable } from '../../../src/db/tables/run-tables.ts'
 import { sendsRows } from '../../../src/jobs/job.ts'
@@ -91,6 +92,22 @@ it('what a run noticed that failed is told once where the next one notices the s
 it('what a run noticed that ended with a report is told by no later one', async () => {
   await noticing('nightly-sync', 'finished')
   expect((await reported('nightly-sync')).notices).toEqual([])
+})
+
+it("another copy of Nightferry's database is told by the next run that sends rows, whatever other jobs ran before", async () => {
+  const night = await run('nightly-sync', 'finished')
+  expect(await runOfOtherCopy(db(), night)).toBeNull()
+  await sql`update run set own_database = 'before the restore'`.execute(db())
+  for (const job of some(['pull-calculators', 'search:x', 'refresh-reference'])) {
+    expect(await runOfOtherCopy(db(), await run(job, 'finished'))).toBe(night)
+    expect(await newestCopy(db())).toEqual({ runId: night, copy: 'before the restore' })
+  }
+  expect(await runOfOtherCopy(db(), await run('nightly-sync', 'finished', { only: ['pull'] }))).toBe(night)
+  const next = await run('nightly-sync', 'finished')
+  expect(await runOfOtherCopy(db(), next)).toBe(night)
+  expect(await newestCopy(db())).toEqual({ runId: next, copy: await copyInUse(db()) })
+  expect(await runOfOtherCopy(db(), await run('pull-calculators', 'finished'))).toBeNull()
+  expect(await runOfOtherCopy(db(), await run('nightly-sync', 'finished'))).toBeNull()
 })
 
 it('a run that sends rows is told by its job and what was asked of it, as the engine tells it', async () => {

@@ -7,7 +7,7 @@ import type { Contract } from '../../../exchange/contract.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
-import { kindNamesOf } from '../../streams/kind-names.ts'
+import { kindNamesOf, searchKinds } from '../../streams/kind-names.ts'
 import { requestOf } from '../kinds.ts'
 import { ownersOf } from './task-owners.ts'
 
@@ -78,11 +78,15 @@ async function unknownTasks(
   }
 }
 
-/** When a request was last made at the destination in use, or at any with this key: the service lists by the key. */
+/**
+ * When an import was last sent to the destination in use, or to any with this key: the service lists by the key. A
+ * search hides no import that the ledger lost.
+ */
 async function lastAttempt(db: Database, fingerprint: string): Promise<Date | null> {
   const { rows } = await sql<{ at: Date | null }>`
     select max(attempted_at) as at from submission join run using (run_id)
-    where destination_id = destination_in_use() or key_fingerprint = ${fingerprint}`.execute(db)
+    where (destination_id = destination_in_use() or key_fingerprint = ${fingerprint})
+      and kind <> all(${searchKinds}::text[])`.execute(db)
   return rows[0]?.at ?? null
 }
 
