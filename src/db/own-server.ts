@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Database } from './database.ts'
+import { isSendingRun } from './runs/spoken-for.ts'
 
 /** How many connections our role may have to the database at most, and how many of them are free now. */
 type ConnectionRoom = { limit: number; free: number }
@@ -114,31 +115,39 @@ export async function copyInUse(db: Database): Promise<string | null> {
 }
 
 /**
- * Notes on a run which copy of our database it is stored in.
+ * Notes on a run that sends rows which copy of our database it is stored in. Other runs compare alone: the next that
+ * sends rows, by which people judge the ledger, has to find the same.
  * @returns the newest earlier run that says so, if that was another copy: a backup came back since, or the database was
  *   moved. Null otherwise.
  */
 export async function runOfOtherCopy(db: Database, runId: number): Promise<number | null> {
   const copy = await copyInUse(db)
   if (copy === null) return null
-  await db.updateTable('run').set({ own_database: copy }).where('run_id', '=', runId).execute()
-  const earlier = await db
-    .selectFrom('run')
-    .select(['run_id', 'own_database'])
-    .where('run_id', '<', runId)
-    .where('own_database', 'is not', null)
-    .orderBy('run_id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return earlier === undefined || earlier.own_database === copy ? null : earlier.run_id
+  await db
+    .updateTable('run')
+    .set({ own_database: copy })
+    .where('run_id', '=', runId)
+    .where(isSendingRun('run'))
+    .execute()
+  const earlier = await newestCopy(db, runId)
+  return earlier === null || earlier.copy === copy ? null : earlier.runId
 }
 
-/** The newest run that says in which copy it ended; null where none does. */
-export async function newestCopy(db: Database): Promise<{ runId: number; copy: string } | null> {
+/**
+ * The newest run that sends rows and says in which copy it ended; null where none does.
+ * @param before only runs with a smaller number.
+ */
+export async function newestCopy(
+  db: Database,
+  before: number | null = null,
+): Promise<{ runId: number; copy: string } | null> {
   const found = await db
     .selectFrom('run')
     .select(['run_id', 'own_database'])
+    .$if(before !== null, (newest) => newest.where('run_id', '<', before))
     .where('own_database', 'is not', null)
+    // Earlier versions noted it on others as well.
+    .where(isSendingRun('run'))
     .orderBy('run_id', 'desc')
     .limit(1)
     .executeTakeFirst()

@@ -224,31 +224,31 @@ async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings[
   return rows
 }
 
-/** Mappings that moved to another company in a run, those of most rows first, and how many there are in all. */
+/** Mappings that moved to another company in some runs, those of most rows first, and how many there are in all. */
 export async function mappingsMovedIn(
   db: Database,
-  runId: number,
+  runIds: readonly number[],
 ): Promise<{ moved: NewMappings['moved']; total: number }> {
   const { rows } = await sql<NewMappings['moved'][number] & { total: number }>`
     select partner_id, company_before, mapping_change.company_id, mapping_change.rows, count(*) over () as total
     from mapping_change join submission using (submission_id)
-    where run_id = ${runId}
+    where run_id = any(${runIds}::bigint[])
     order by mapping_change.rows desc, partner_id
     limit ${named}`.execute(db)
   return { moved: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 }
 }
 
-/** Companies for which a mapping of the run made a second partner id confirmed; a few of them. */
+/** Companies for which a mapping of the runs made a second partner id confirmed; a few of them. */
 export async function companiesConfirmedTwice(
   db: Database,
-  runId: number,
+  runIds: readonly number[],
 ): Promise<{ company_id: string; partner_ids: string[] }[]> {
   const { rows } = await sql<{ company_id: string; partner_ids: string[] }>`
     select company_id, array_agg(distinct two.partner_id) as partner_ids
     from submission
     join mapping one using (submission_id)
     join mapping two using (company_id)
-    where submission.run_id = ${runId} and submission.kind = 'company_mappings'
+    where submission.run_id = any(${runIds}::bigint[]) and submission.kind = 'company_mappings'
     group by company_id
     having count(distinct two.partner_id) > 1
     order by company_id

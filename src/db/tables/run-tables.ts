@@ -25,7 +25,10 @@ export type RunTable = {
   held: Generated<boolean>
   /** Where it sends to; the one in use as it began. */
   destination_id: Generated<number>
-  /** Which copy of our database it ended in; null where the server does not tell, and while it runs. */
+  /**
+   * Which copy of our database it ended in; null where the server does not tell, while it runs, and of runs that send
+   * no rows (earlier versions noted it of these as well).
+   */
   own_database: Generated<string | null>
   /** Imports of our key that the ledger did not know as the run began. */
   unknown_tasks: JSONColumnType<UnknownTasks> | null

@@ -202,9 +202,11 @@ export type ProfileVerdict = {
  * Whether a key acts as the profile that is known of a destination. The service names a key's profile nowhere, so what
  * it may use has to show it. Pure.
  *
- * A custom property has one owner, so one that is owned before and now proves the profile, and owned ones of which none
- * is left prove another. A task of ours in the list shows that the key reads our tasks. Groups may be shared between
- * profiles: the same ones make it likely. Spec gap: docs/spec-gaps.md, which profile a key acts as.
+ * A custom property has one owner, so one that is owned before and now proves the profile, and others in the place of
+ * those that were owned prove another. A task of ours in the list shows that the key reads our tasks. Groups may be
+ * shared between profiles: the same ones make it likely where the profile owned nothing. A key that owns nothing any
+ * more is left to a person, for an empty list may be a fault.
+ * Spec gap: docs/spec-gaps.md, which profile a key acts as.
  */
 function judgeProfile(known: KnownProfile, shown: ShownProfile): ProfileVerdict {
   const owned = common(known.owned, shown.owned)
@@ -218,12 +220,18 @@ function judgeProfile(known: KnownProfile, shown: ShownProfile): ProfileVerdict 
   }
   const groups = common(known.groups, shown.groups)
   if (groups > 0 && groups === known.groups.length) {
-    return same('likely', `it may use all of the ${groups} groups that the profile could use`)
+    const mayUse = `it may use all of the ${groups} groups that the profile could use`
+    if (known.owned.length === 0) return same('likely', mayUse)
+    return unsure(`${mayUse}, and owns none of the ${known.owned.length} custom properties that it owned`)
   }
   if (known.groups.length > 0 && shown.groups.length > 0 && groups === 0) {
     return other('likely', `it may use none of the ${known.groups.length} groups that the profile could use`)
   }
-  return { profile: 'unsure', certainty: 'likely', evidence: 'nothing that it shows says which profile it is' }
+  return unsure('nothing that it shows says which profile it is')
+}
+
+function unsure(evidence: string): ProfileVerdict {
+  return { profile: 'unsure', certainty: 'likely', evidence }
 }
 
 function same(certainty: ProfileVerdict['certainty'], evidence: string): ProfileVerdict {

@@ -12,6 +12,7 @@ import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
 import { pollInMs, stretchedPollInMs } from '../when-to-look.ts'
+import { dateWaits } from './dates-ahead.ts'
 import {
   becomeOverdue,
   callDenied,
@@ -45,7 +46,7 @@ export async function lookAtSubmission(deps: Deps, submissionId: number, timer?:
       .where('run.state', '=', 'running')
       .executeTakeFirst()
     if (submission === undefined || (timer !== undefined && timer !== submission.timer)) return
-    await act(deps, submission, lockLost)
+    await act(deps, await dateWaits(deps, submission), lockLost)
   })
 }
 
@@ -140,7 +141,8 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
     task.apiKeyId !== null &&
     submission.key_fingerprint !== null &&
     submission.polls === 0 &&
-    wasAnswered(submission)
+    submission.attempted_at !== null &&
+    !(await wasAdopted(deps, submission))
   ) {
     await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))
   }
@@ -150,11 +152,18 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
 }
 
 /**
- * Whether the answer to its POST said which task it is. A person's word may name a task of another key, and what comes
- * of it must not be taken for what the service calls ours. Pure.
+ * Whether it was a person, and not the answer to its POST, who said which task it is. That may be a task of another
+ * key, and what comes of it must not be taken for what the service calls ours.
  */
-function wasAnswered({ attempted_at, uncertain_since }: Submission): boolean {
-  return attempted_at !== null && (uncertain_since === null || uncertain_since < attempted_at)
+async function wasAdopted({ db }: Deps, { submission_id }: Submission): Promise<boolean> {
+  const adopted = await db
+    .selectFrom('action')
+    .select('action_id')
+    .where('submission_id', '=', submission_id)
+    .where('verb', '=', 'adopt')
+    .limit(1)
+    .executeTakeFirst()
+  return adopted !== undefined
 }
 
 /** Once for a submission: what the contract does not name counts as in flight, and may stay so for ever. */

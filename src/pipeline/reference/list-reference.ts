@@ -46,8 +46,12 @@ export async function referenceChanges(
 }
 
 /** Versions that a run made. */
-export async function versionsOfRun(db: Database, runId: number): Promise<ReferenceVersion[]> {
-  return await db.selectFrom('reference_version').selectAll().where('run_id', '=', runId).orderBy('version').execute()
+export async function versionsOfRuns(db: Database, runIds: readonly number[]): Promise<ReferenceVersion[]> {
+  const all = db.selectFrom('reference_version').selectAll()
+  return await all
+    .where('run_id', 'in', [...runIds])
+    .orderBy('version')
+    .execute()
 }
 
 /** How many rows of the ledger use what versions removed from each document, by its id. */

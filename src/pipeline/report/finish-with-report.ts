@@ -15,6 +15,7 @@ import {
   submissionReports,
 } from '../../db/runs/report-rows.ts'
 import { finishRun } from '../../db/runs/run-life.ts'
+import { runsSpokenFor, wholeReadings } from '../../db/runs/spoken-for.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
@@ -63,11 +64,12 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
       streams: inOrder(deps.contract, await streamReports(trx, run.run_id, requirementsOf(config))),
       submissions: await submissionReports(trx, run.run_id),
     }))
+  const spoken = await runsSpokenFor(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const documents = await documentReports(db, run.run_id, documentKindNames)
   const renamed = await nameChanges(db, run.run_id)
   const held = await plansOf(db, run.run_id)
-  const news = await referenceNews(db, run)
+  const news = await referenceNews(db, run, spoken)
   const unknownTasks = await unknownTaskNews(db, run.run_id)
   const key = await deniedKeyInUse(db)
   const refused = key === null ? null : keyDeniedWords(key.since, [key.errorCode, key.serviceMessage])
@@ -112,8 +114,8 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     notices: [
       ...unknownTasks.notices,
       ...news.notices,
-      ...noticesOf(streams, submissions),
-      ...mappingNotices(await mappingsMovedIn(db, run.run_id)),
+      ...noticesOf(streams, submissions, await wholeReadings(db, spoken.runIds)),
+      ...mappingNotices(await mappingsMovedIn(db, spoken.runIds)),
       ...searchNotices(searches, renamed),
       ...unobtainablePropertyNotices(unobtainable),
       ...standing.notices,

@@ -1,15 +1,23 @@
 import type { Database } from '../../db/database.ts'
 import { companiesConfirmedTwice, type mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { SpokenFor, WholeReading } from '../../db/runs/spoken-for.ts'
 import type { ProtectionLack, Run, WholeReason } from '../../db/tables/run-tables.ts'
 import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/tables/service-tables.ts'
 import { type FoundWarnings, warningsSince } from '../preflight/judgements.ts'
 import { unreadableCode } from '../push/move-submission.ts'
-import { referenceChanges, rowsUsingRemoved, versionsOfRun } from '../reference/list-reference.ts'
+import { referenceChanges, rowsUsingRemoved, versionsOfRuns } from '../reference/list-reference.ts'
 import { untakenReference } from '../reference/store-reference-data.ts'
 
-/** What is worth knowing of a run and is no reason to look, one sentence each. Pure. */
-export function noticesOf(streams: readonly StreamReport[], submissions: readonly SubmissionReport[] = []): string[] {
+/**
+ * What is worth knowing of a run and is no reason to look, one sentence each. Pure.
+ * @param whole what was read whole by the run and by those that it speaks for.
+ */
+export function noticesOf(
+  streams: readonly StreamReport[],
+  submissions: readonly SubmissionReport[] = [],
+  whole: readonly WholeReading[] = streams,
+): string[] {
   const gone = streams.reduce((sum, stream) => sum + stream.gone, 0)
   const returned = streams.reduce((sum, stream) => sum + stream.returned, 0)
   const notices = []
@@ -19,7 +27,7 @@ export function noticesOf(streams: readonly StreamReport[], submissions: readonl
     )
   }
   if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
-  return [...notices, ...readingNotices(streams), ...splitNotices(submissions)]
+  return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
 
 /** Which requests were split because nobody said which of their rows failed, and what was found. */
@@ -65,8 +73,8 @@ export function ownDatabaseRemarks(runOfOther: number | null): string[] {
 }
 
 /** What is worth knowing of how streams were read, one sentence or two each. Pure. */
-function readingNotices(streams: readonly StreamReport[]): string[] {
-  return [...wholeNotices(streams), ...askedNotices(streams), ...protectionNotices(streams)]
+function readingNotices(streams: readonly StreamReport[], whole: readonly WholeReading[]): string[] {
+  return [...wholeNotices(whole), ...askedNotices(streams), ...protectionNotices(streams)]
 }
 
 /** Reasons that say something to a person, with what they say; the others are as it should be. */
@@ -82,7 +90,7 @@ const wholeWords: Partial<Record<WholeReason, (streams: string, details: string)
     `The newest known row of ${streams} is gone or older than it was (${details}): it was deleted, or the partner's database was restored from an older copy. All rows were read and compared. What to look at: docs/runbook.md, "The partner's database was restored".`,
 }
 
-function wholeNotices(streams: readonly StreamReport[]): string[] {
+function wholeNotices(streams: readonly WholeReading[]): string[] {
   return Object.entries(wholeWords).flatMap(([reason, say]) => {
     const concerned = streams.filter(({ whole }) => whole === reason)
     if (concerned.length === 0) return []
@@ -134,16 +142,20 @@ function protectionNotices(streams: readonly StreamReport[]): string[] {
   return notices
 }
 
-function named(streams: readonly StreamReport[]): string {
+function named(streams: readonly { stream: string }[]): string {
   return streams.map(({ stream }) => stream).join(', ')
 }
 
 /** What a report says of the reference data and of rows that look wrong. Remarks need a person, notices do not. */
 type ReferenceNews = { remarks: string[]; notices: string[] }
 
-/** Gathers it for a run that ends. */
-export async function referenceNews(db: Database, run: Pick<Run, 'run_id' | 'started_at'>): Promise<ReferenceNews> {
-  const versions = await versionsOfRun(db, run.run_id)
+/** Gathers it for a run that ends, and for those that its report speaks for. */
+export async function referenceNews(
+  db: Database,
+  run: Pick<Run, 'run_id'>,
+  { runIds, since }: SpokenFor,
+): Promise<ReferenceNews> {
+  const versions = await versionsOfRuns(db, runIds)
   const untaken = await untakenReference(db)
   const [inForce] = await newest(db)
   const notices = []
@@ -153,8 +165,8 @@ export async function referenceNews(db: Database, run: Pick<Run, 'run_id' | 'sta
     if (version > 1) notices.push(...changeNotices(version, changes, await rowsUsingRemoved(db, [version])))
     if (accepted_by !== null) notices.push(`${accepted_by} accepted version ${version} of the reference data.`)
   }
-  notices.push(...warningNotices(await warningsSince(db, run.started_at)))
-  for (const { company_id, partner_ids } of await companiesConfirmedTwice(db, run.run_id)) {
+  notices.push(...warningNotices(await warningsSince(db, since)))
+  for (const { company_id, partner_ids } of await companiesConfirmedTwice(db, runIds)) {
     notices.push(
       `${partner_ids.join(', ')} are confirmed for one company (${company_id}): what one of them sends overwrites what the other sent.`,
     )

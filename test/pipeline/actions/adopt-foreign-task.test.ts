@@ -87,6 +87,15 @@ describe('a task that a person names', () => {
     expect(await given.keyId(), 'no person says what the service calls our key').toBe(ours)
   })
 
+  it('a task that a person names tells nothing of our key, though our clock was ahead as the request was sent', async () => {
+    await using given = await sent({ apiKeyId: 'sibling' })
+    const ahead = new Date(ferry.clock.at.getTime() + 86_400_000)
+    await ferry.ledger.db.updateTable('submission').set({ attempted_at: ahead }).execute()
+    await given.adopt()
+    await lookAtSubmission(given.deps, given.id)
+    expect(await given.keyId()).toBeNull()
+  })
+
   it('a task that the answer to a POST names tells what the service calls our key', async () => {
     await using given = await sent({ answer: json({ correlationId: named }), apiKeyId: 'own' })
     await lookAtSubmission(given.deps, given.id)

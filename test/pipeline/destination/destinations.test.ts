@@ -135,7 +135,11 @@ describe('the destination that is configured', () => {
   it.each<[string, Shown, RegExp | null]>([
     ['owns what the profile owned', { owned: [ids.property.toUpperCase()] }, null],
     ['shows a task that was sent', { tasks: [task] }, null],
-    ['may use the same groups', { groups: [ids.group] }, null],
+    [
+      'owns nothing and may use the same groups',
+      { groups: [ids.group] },
+      /cannot be told: it may use all of the 1 groups .* owns none of the 1 custom properties/,
+    ],
     ['owns others', { owned: [ids.brand], groups: [ids.group] }, /another profile \(certain: it owns none of the 1/],
     ['may use other groups', { groups: [ids.company] }, /another profile \(likely: it may use none of the 1/],
     ['shows nothing', {}, /cannot be told: nothing that it shows/],
@@ -157,6 +161,14 @@ describe('the destination that is configured', () => {
     const asked = server.seen.length
     await checkDestination(other)
     expect(server.seen).toHaveLength(asked)
+  })
+
+  it('a new key that may use the same groups is of the same profile where that owned no custom property', async () => {
+    await using server = await showing({ groups: [ids.group] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    await deps.db.deleteFrom('reference_data').where('kind', '=', 'custom_property').execute()
+    expect(await checkDestination(configured(deps, { apiKey: 'another key' }))).toEqual({ unaskedKey: false })
   })
 
   it('a destination stays open with a new key where the service is not to be asked, and is another if more changed', async () => {

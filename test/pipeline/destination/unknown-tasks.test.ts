@@ -74,6 +74,14 @@ async function begun(answer: Answer) {
   return await unknownTaskNews(deps.db, run_id)
 }
 
+const newestRun = async () =>
+  (
+    await ferry.ledger.db
+      .selectFrom('run')
+      .select((eb) => eb.fn.max('run_id').as('run_id'))
+      .executeTakeFirstOrThrow()
+  ).run_id
+
 describe('imports that the ledger does not know', () => {
   it.each([
     ['an import', import_],
@@ -96,10 +104,53 @@ describe('imports that the ledger does not know', () => {
     await begun(json([task(import_)]))
     // A run that failed has told nobody.
     expect((await begun(json([task(import_)]))).remarks).toHaveLength(1)
-    await ferry.ledger.db.updateTable('run').set({ report: '{}' }).execute()
+    await ferry.ledger.db.updateTable('run').set({ state: 'finished', report: '{}' }).execute()
     const { remarks, notices } = await begun(json([task(import_), task({ ...import_, correlationId: 'another' })]))
     expect(remarks).toEqual([])
     expect(notices).toEqual([expect.stringContaining('2 imports')])
+  })
+
+  it('imports that the ledger does not know are told by the next report, where the run that found them has sent and failed', async () => {
+    await begun(json([task(import_)]))
+    const sent = { kind: 'framework_answers', state: 'settled' as const, row_count: 0 }
+    const attempted_at = new Date(lastSent.getTime() + 61 * 60_000)
+    const found = await newestRun()
+    await ferry.ledger.db
+      .insertInto('submission')
+      .values({ ...sent, run_id: found, attempted_at })
+      .execute()
+    const { remarks, notices } = await begun(json([task(import_)]))
+    expect(remarks).toEqual([expect.stringContaining('1 import')])
+    expect(notices).toEqual([])
+    await ferry.ledger.db
+      .updateTable('run')
+      .set({ state: 'finished', report: '{}' })
+      .where('run_id', '=', await newestRun())
+      .execute()
+    expect(await begun(json([task(import_)]))).toEqual({ remarks: [], notices: [] })
+    const later = await begun(json([task({ ...import_, after: 120 })]))
+    expect(later, 'people were told by the report of the next run').toEqual({
+      remarks: [],
+      notices: [expect.stringContaining('1 import')],
+    })
+  })
+
+  it('imports that the ledger does not know are something to look at in the night, whatever a job beside it has found and searched', async () => {
+    await begun(json([task(import_)]))
+    const found = await newestRun()
+    await ferry.ledger.db
+      .updateTable('run')
+      .set({ job: 'pull-calculators', state: 'finished', report: '{}' })
+      .where('run_id', '=', found)
+      .execute()
+    await ferry.ledger.db
+      .insertInto('submission')
+      .values({
+        ...{ run_id: found, kind: 'calculators_search', state: 'settled', row_count: 0 },
+        attempted_at: new Date(lastSent.getTime() + 61 * 60_000),
+      })
+      .execute()
+    expect((await begun(json([task(import_)]))).remarks).toEqual([expect.stringContaining('1 import')])
   })
 
   it.each([

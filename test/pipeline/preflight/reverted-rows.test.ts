@@ -135,6 +135,28 @@ it.each<[string, () => Promise<unknown>]>([
   expect(await table.judge()).toEqual({ judged: 0, invalid: 0, contradicting: 0 })
 })
 
+it('a row that becomes what was accepted again is at fault over a later request of another, though a clock was ahead', async () => {
+  await table.mapTogether('H-1', 'H-2')
+  await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')
+  await table.accept('one', 'two')
+  await land('calculator_inputs', inputs('7'), inputs('7'), 'H-2')
+  await table.accept('two')
+  const { rows } = await sql<{ id: number }>`select submission_id as id from submission order by 1`.execute(db())
+  for (const [key, by] of [
+    ['one', rows[0]],
+    ['two', rows[1]],
+  ] as const) {
+    await sql`
+      update acceptance set outcome = 'confirmed', outcome_submission = ${by?.id}
+      where row_id = (select row_id from source_row where row_key = ${key})`.execute(db())
+  }
+  // All is past: the clock was five hours ahead as the row changed, and right as the other was accepted.
+  await sql`update acceptance set accepted_at = accepted_at - interval '9 hours'`.execute(db())
+  await sql`update row_change set changed_at = changed_at - interval '4 hours'`.execute(db())
+  expect(await revert('calculator_inputs', inputs('5'))).toBe(true)
+  expect(await table.judge()).toMatchObject({ contradicting: 1 })
+})
+
 it('a row that waits since an earlier night is compared with one that becomes what was accepted again', async () => {
   await table.mapTogether('H-1', 'H-2')
   await land('calculator_inputs', inputs('5'), inputs('5'), 'H-2')

@@ -64,17 +64,20 @@ async function doubtOverwritten(trx: Transaction<Schema>): Promise<void> {
     with met as materialized (
       select meeting.row_id, since, rival_id, rival.held_by is not null as flies,
              rival.pending and rival.gone_at is null and rival.checked_hash is not null as waits,
-             greatest(rival.accepted_at, rival.perhaps_taken_at) as written_at
+             greatest(rival.accepted_at, rival.perhaps_taken_at) as written_at,
+             rival.outcome_submission > took.outcome_submission and rival.outcome is distinct from 'rejected' as later
       from meeting join ledger rival on rival.row_id = rival_id
+      join acceptance took on took.row_id = meeting.row_id
     ),
     doubted as (
       update acceptance
       set accepted_hash = null, refused_hash = null, outcome = null, outcome_code = 'row_reverted',
           outcome_reason = 'it says again what was accepted; another row that writes the same may have overwritten it',
           outcome_at = clock_timestamp()
-      -- A time that lies ahead tells nothing: our database's clock was put back since.
+      -- A time that lies ahead, or did, tells nothing: our database's clock was put back since. What a later request
+      -- wrote may have come afterwards, whatever the times say.
       where row_id in (select row_id from met
-        where flies or (written_at >= since or since > clock_timestamp()) and written_at is not null)
+        where flies or (written_at >= since or later or since > clock_timestamp()) and written_at is not null)
     )
     update acceptance set checked_hash = null
     where row_id in (select rival_id from met where waits and not flies)`.execute(trx)

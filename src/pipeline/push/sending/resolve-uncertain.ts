@@ -8,6 +8,7 @@ import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
+import { sentAtLatest } from '../dates-ahead.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import {
   becomeOverdue,
@@ -44,12 +45,15 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   }
   const { tasks, owners, earliest, candidates } = read
   const unfinished = unfinishedOf(candidates)
-  const earlier = owners.filter(({ accepted_at }) => accepted_at !== null && accepted_at < attemptedAt)
+  const sentAt = sentAtLatest(submission, attemptedAt)
+  const isDated = sentAt >= attemptedAt
+  // Of an attempt by a clock that was ahead nobody can say what came before it.
+  const earlier = owners.filter(({ accepted_at: at }) => isDated && at !== null && at < attemptedAt)
   const ownEarlier = new Set(earlier.map(({ correlation_id }) => correlation_id))
-  const knowsEarlier = ownEarlier.size > 0 || (await acceptedBefore(deps, attemptedAt))
+  const knowsEarlier = ownEarlier.size > 0 || (await acceptedBefore(deps, attemptedAt, sentAt))
   const reading = { tasks, unfinished, ownEarlier, knowsEarlier, earliest }
   const seen = { ...afterReading(submission.listed, reading), denials: candidates.denials }
-  const waitMs = waitBeforeSending(deps, submission, attemptedAt, seen)
+  const waitMs = waitBeforeSending(deps, submission, sentAt, seen)
   const lostSince = submission.answers_lost_since ?? deps.now()
   const tooShort = !seen.unbroken && waitMs > 0
   if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, lostSince)
@@ -157,9 +161,13 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
   return task.createdAt >= ours.earliest && (ours.latest === null || task.createdAt <= ours.latest)
 }
 
-/** It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. */
+/**
+ * It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. Of a
+ * time that lies ahead nobody can say what it came after.
+ */
 function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, lostSince: Date): void {
-  const sentAgain = submission.attempted_at !== null && submission.attempted_at > lostSince
+  const { attempted_at: attemptedAt } = submission
+  const sentAgain = attemptedAt !== null && attemptedAt > lostSince && attemptedAt <= now()
   const lostMs = now().getTime() - lostSince.getTime()
   if (!sentAgain || !hasLasted(lostSince, now(), config.exchange.giveUpAfterMs)) return
   throw new StopRun(
@@ -183,17 +191,12 @@ function shortListWords({ submission_id: id }: Submission): string {
 }
 
 /** Milliseconds until the submission may be sent again, as far as is known; 0: now. */
-function waitBeforeSending(
-  { config, now }: Deps,
-  submission: Submission,
-  attemptedAt: Date,
-  seen: ListedTasks,
-): number {
+function waitBeforeSending({ config, now }: Deps, submission: Submission, sentAt: Date, seen: ListedTasks): number {
   const lostAt = submission.uncertain_since ?? now()
   const uncertainty = {
     mayRun: seen.candidates.length > 0,
     reachesBack: seen.unbroken,
-    attemptedMsAgo: now().getTime() - attemptedAt.getTime(),
+    attemptedMsAgo: now().getTime() - sentAt.getTime(),
     lostMsAgo: now().getTime() - lostAt.getTime(),
   }
   return resendInMs(uncertainty, { ...config.push, pollIntervalMs: config.exchange.pollIntervalMs })
@@ -253,14 +256,16 @@ const surelyKeptMs = 86_400_000
 /**
  * Whether the service in use had taken a request of ours of late: then a list that reaches back shows one, and is not
  * empty.
+ * @param sentAt the moment, or an earlier one where the clock was ahead then: what was accepted in the day before it
+ *   counts as well.
  */
-async function acceptedBefore({ db }: Deps, moment: Date): Promise<boolean> {
+async function acceptedBefore({ db }: Deps, moment: Date, sentAt: Date): Promise<boolean> {
   const earlier = await db
     .selectFrom('submission')
     .innerJoin('run', 'run.run_id', 'submission.run_id')
     .select('submission_id')
     .where('accepted_at', '<', moment)
-    .where('accepted_at', '>', new Date(moment.getTime() - surelyKeptMs))
+    .where('accepted_at', '>', new Date(sentAt.getTime() - surelyKeptMs))
     .where('destination_id', '=', sql<number>`destination_in_use()`)
     .limit(1)
     .executeTakeFirst()

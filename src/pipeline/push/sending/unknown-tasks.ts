@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { isSendingRun, runsSpokenFor } from '../../../db/runs/spoken-for.ts'
 import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
 import type { Run, UnknownTasks } from '../../../db/tables/run-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
-import { kindNamesOf } from '../../streams/kind-names.ts'
+import { kindNamesOf, searchKinds } from '../../streams/kind-names.ts'
 import { requestOf } from '../kinds.ts'
 import { ownersOf } from './task-owners.ts'
 
@@ -77,11 +78,15 @@ async function unknownTasks(
   }
 }
 
-/** When a request was last made at the destination in use, or at any with this key: the service lists by the key. */
+/**
+ * When an import was last sent to the destination in use, or to any with this key: the service lists by the key. A
+ * search hides no import that the ledger lost.
+ */
 async function lastAttempt(db: Database, fingerprint: string): Promise<Date | null> {
   const { rows } = await sql<{ at: Date | null }>`
     select max(attempted_at) as at from submission join run using (run_id)
-    where destination_id = destination_in_use() or key_fingerprint = ${fingerprint}`.execute(db)
+    where (destination_id = destination_in_use() or key_fingerprint = ${fingerprint})
+      and kind <> all(${searchKinds}::text[])`.execute(db)
   return rows[0]?.at ?? null
 }
 
@@ -108,15 +113,24 @@ const rememberedDays = 30
 
 /**
  * What a report says of them: something to look at the first time, and worth knowing from then on, as where another
- * program sends with the same key.
+ * program sends with the same key. A run that failed has told nobody, so the next report that speaks for it does; and a
+ * run that sends rows says it for itself, whatever other jobs said before.
  */
 export async function unknownTaskNews(db: Database, runId: number): Promise<{ remarks: string[]; notices: string[] }> {
+  const { runIds } = await runsSpokenFor(db, runId)
   const { rows } = await sql<{ noted: UnknownTasks | null; before: boolean }>`
-    select unknown_tasks as noted, exists (
-      select from run earlier
-      where earlier.run_id < run.run_id and earlier.unknown_tasks is not null
-        and earlier.report is not null and earlier.started_at > run.started_at - ${rememberedDays} * interval '1 day'
-        and earlier.destination_id = run.destination_id) as before
+    select
+      (select unknown_tasks from run noting
+       where noting.run_id = any(${runIds}::bigint[]) and unknown_tasks is not null
+       order by noting.run_id desc limit 1) as noted,
+      exists (
+        select from run noting join run told using (destination_id)
+        where noting.unknown_tasks is not null and noting.destination_id = run.destination_id
+          and told.state = 'finished' and told.run_id < run.run_id
+          and told.started_at > run.started_at - ${rememberedDays} * interval '1 day'
+          and (told.run_id = noting.run_id
+            or noting.state = 'failed' and noting.run_id < told.run_id and ${isSendingRun('told')})
+          and (${isSendingRun('told')} or not ${isSendingRun('run')})) as before
     from run where run_id = ${runId}`.execute(db)
   const [found] = rows
   if (found === undefined || found.noted === null) return { remarks: [], notices: [] }
