@@ -2,6 +2,7 @@ import { Argument, Command } from 'commander'
 import { type Cli, type CommonOptions, type ExitCode, fitTables, widthOf } from './cli.ts'
 import {
   addConformanceOptions,
+  oneRun,
   repeated,
   sinceMoment,
   someText,
@@ -180,12 +181,12 @@ export async function createProgram(
     'list the requests of a run',
     'Nightferry shows the state, the correlation id, the rows and the times of each.',
   )
-    .option('--run <id>', 'which run (default: the newest but housekeeping)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--run <id>', ...oneRun)
     .action(async (options: SubmissionsOptions) =>
       done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
     )
   verb('waves', 'show which request of a run released which, and what is still parked behind what')
-    .argument('[run]', 'which run (default: the newest but housekeeping)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .argument('[run]', ...oneRun)
     .action(async (run: number | undefined, options: CommonOptions) =>
       done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
     )

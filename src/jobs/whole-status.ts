@@ -19,9 +19,9 @@ export async function statusOf(db: Database, config: Config, now: Date, hurry: H
   }
 }
 
-/** The newest run of the night's job that was to do all of it. */
+/** The newest run of the night's job for the destination in use that was to do all of it. */
 async function lastNight(db: Database) {
-  const [newest] = await newestRuns(db, 1, { job: night, whole: true })
+  const [newest] = await newestRuns(db, 1, { job: night, whole: true, here: true })
   return newest === undefined ? null : withRemarks(newest)
 }
 

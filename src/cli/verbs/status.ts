@@ -6,7 +6,7 @@ import type { RunForecast } from '../../jobs/run-forecast.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
 import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
-import { missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
+import { elsewhereWords, missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
 import type { Standing } from '../../pipeline/report/standing.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { counted, duration, grouped, moment, readable, shortened } from '../show/readable.ts'
@@ -22,7 +22,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       return exitCodes.well
     }
     const { last_run: last, key_refused: key, service_clock: clock, custom_properties: missing, pages } = standing
-    if (last === null) printLine(cli.stdout, 'There was no run yet. nightferry run nightly-sync starts one.')
+    if (last === null) printLine(cli.stdout, readable(noRunWords(standing)))
     else for (const line of lastLines(last, standing.last_night)) printLine(cli.stdout, readable(line))
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
     for (const line of jobLines(standing)) printLine(cli.stdout, readable(line))
@@ -52,6 +52,11 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     }
     return exitCodes.well
   })
+}
+
+function noRunWords({ elsewhere }: Pick<Standing, 'elsewhere'>): string {
+  const none = elsewhere === null ? 'There was no run yet' : elsewhereWords('', elsewhere)
+  return `${none}. nightferry run nightly-sync starts one.`
 }
 
 type LastRun = NonNullable<Standing['last_run']>

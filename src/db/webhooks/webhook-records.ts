@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely'
+import { isOfDestination } from '../runs/newest-runs.ts'
 import type { Schema } from '../tables/database-schema.ts'
 
 /** Events alike in what they are about and in what they did. */
@@ -137,14 +138,16 @@ export type EndedTask = {
   since_ms: number
 }
 
-/** The newest tasks of ours that ended since a receiver listens, the newest first. */
+/** The newest tasks of ours at the destination in use that ended since a receiver listens, the newest first. */
 export async function endedTasks(db: Kysely<Schema>, limit: number): Promise<EndedTask[]> {
   const { rows } = await sql<EndedTask>`
-    select s.submission_id, s.kind, s.correlation_id, s.terminal_at,
-      (select min(e.first_at) from webhook_event e where e.submission_id = s.submission_id and e.ends) as told_at,
-      (1000 * extract(epoch from clock_timestamp() - s.terminal_at))::float8 as since_ms
-    from submission s
-    where s.correlation_id is not null and s.terminal_at > (select since from webhook_receiver)
-    order by s.terminal_at desc limit ${limit}`.execute(db)
+    select submission_id, kind, correlation_id, terminal_at,
+      (
+        select min(e.first_at) from webhook_event e where e.submission_id = submission.submission_id and e.ends
+      ) as told_at,
+      (1000 * extract(epoch from clock_timestamp() - terminal_at))::float8 as since_ms
+    from submission
+    where correlation_id is not null and terminal_at > (select since from webhook_receiver) and ${isOfDestination}
+    order by terminal_at desc limit ${limit}`.execute(db)
   return rows
 }

@@ -16,7 +16,7 @@ import { judgeFreshness, medianOf, newestCarried, nightSentence, runToTell } fro
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
-import { count, cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { count, cutAt, destinationName, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
 /** Nights by which the length of the next one is guessed. */
 const forecastNights = 14
@@ -41,6 +41,7 @@ const nightAnswer = z.object({
   invalid: count.nullable(),
   parked: count.nullable(),
   remarks: count.nullable(),
+  destination: destinationName,
 })
 
 const cause = z.object({

@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Database, Hurry } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { statusCounts } from '../../db/ledger/row-state.ts'
-import { isForDestination, isWhole, newestOnLedger } from '../../db/runs/newest-runs.ts'
+import { isForDestination, isWhole, newestElsewhere, newestOnLedger } from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
@@ -22,7 +22,10 @@ import { amountOf } from './report-words.ts'
 /** What `standingOf` finds. */
 export type Standing = Awaited<ReturnType<typeof standingOf>>
 
-/** The last run and the ledger at a glance: what `nightferry status` and `GET /v1/status` show. */
+/**
+ * The last run for the destination in use and the ledger at a glance: what `nightferry status` and `GET /v1/status`
+ * show. `elsewhere`: the newest run for another destination, where the one in use has none.
+ */
 export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const last = (await newestOnLedger(db)) ?? null
   const key = await deniedKeyInUse(db)
@@ -30,6 +33,7 @@ export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const searches = config.pull.searches.map(({ name }) => name)
   return {
     last_run: last === null ? null : withRemarks(last),
+    elsewhere: last === null ? await newestElsewhere(db) : null,
     key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
     service_clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
     custom_properties: await missingProperties(db, config.pull.customPropertyIds),
