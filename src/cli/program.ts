@@ -137,7 +137,7 @@ export async function createProgram(
   verb(
     'status',
     'show the last run and the ledger at a glance',
-    'Nightferry also shows the pages of the last run, the searches, and the size that requests of each kind have.',
+    'Nightferry also shows the newest run of each job that carries data, what the guard holds, the pages of the last run, the searches, and the size that requests of each kind have.',
   ).action(async (options: CommonOptions) => done(await (await import('./verbs/status.ts')).status(cli, options)))
   verb(
     'doctor',

@@ -25,14 +25,12 @@ type Night = Pick<
 /**
  * The newest runs of some jobs that were not skipped, newest first, with what came of them.
  * @param which.before only runs with a smaller number.
- * @param which.whole only runs that were to do all of their job.
- * @param which.here only runs for the destination in use.
  */
 export async function listNights(
   db: Database,
   jobs: readonly string[],
   limit: number,
-  { before = null, whole = false, here = false }: { before?: number | null; whole?: boolean; here?: boolean } = {},
+  { before = null }: { before?: number | null } = {},
 ): Promise<Night[]> {
   const { rows } = await sql<Night>`
     select run_id, job, trigger, state, step, verdict, failure, started_at, finished_at,
@@ -42,7 +40,6 @@ export async function listNights(
     from (
       select *, ${otherDestination} as destination from run
       where job = any(${jobs}::text[]) and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
-        and (not ${whole} or ${isWhole}) and (not ${here} or ${isForDestination})
       order by run_id desc limit ${limit}
     ) newest
     left join lateral (

@@ -29,12 +29,12 @@ export const otherDestination = sql<string | null>`(
 /** @property destination the name of the one that the run was for; null: the one in use. */
 type ListedRun = Run & { destination: string | null }
 
-type Which = { before?: number | undefined; job?: string; whole?: boolean; here?: boolean }
+type Which = { before?: number | undefined; job?: string | readonly string[]; whole?: boolean; here?: boolean }
 
 /**
  * The newest runs, newest first.
  * @param which.before only runs with a smaller number.
- * @param which.job only runs of this job.
+ * @param which.job only runs of this job, or of one of these.
  * @param which.whole only runs that were to do all of their job, and no occurrence that was skipped.
  * @param which.here only runs for the destination in use.
  */
@@ -48,7 +48,7 @@ export async function newestRuns(
     .selectAll()
     .select(otherDestination.as('destination'))
     .$if(before !== undefined, (newest) => newest.where('run_id', '<', before ?? 0))
-    .$if(job !== undefined, (newest) => newest.where('job', '=', job ?? ''))
+    .$if(job !== undefined, (newest) => newest.where('job', 'in', [job ?? []].flat()))
     .$if(whole, (newest) => newest.where('state', '<>', 'skipped').where(isWhole))
     .$if(here, (newest) => newest.where(isForDestination))
     .orderBy('run_id', 'desc')
