@@ -61,6 +61,8 @@ export interface GetTonightData {
     invalid: number | null;
     parked: number | null;
     remarks: number | null;
+    /** The name of the destination that the run was for; null: the one in use. */
+    destination: string | null;
   } | null;
   remarks: string[];
   notices: string[];
@@ -137,6 +139,8 @@ export interface ListNightsData {
     invalid: number | null;
     parked: number | null;
     remarks: number | null;
+    /** The name of the destination that the run was for; null: the one in use. */
+    destination: string | null;
   }[];
   next: number | null;
 }
@@ -202,6 +206,8 @@ export interface ListRunsData {
     held: boolean;
     started_at: string;
     finished_at: string | null;
+    /** The name of the destination that the run was for; null: the one in use. */
+    destination: string | null;
     /** Why the run is not simply well. */
     remarks: string[];
   }[];
@@ -225,6 +231,8 @@ export interface GetRunData {
   held: boolean;
   started_at: string;
   finished_at: string | null;
+  /** The name of the destination that the run was for; null: the one in use. */
+  destination: string | null;
   report: Record<string, unknown> | null;
 }
 

@@ -51,6 +51,11 @@ export function periodWords(year: number | string, month: number | string | null
   return month === null || month === undefined ? String(year) : `${year}-${String(month).padStart(2, '0')}`
 }
 
+/** What is added to a run that was for a destination which is not in use. */
+export function forWords(destination: string | null): string {
+  return destination === null ? '' : `, for ${destination}`
+}
+
 /** The verdict of a run in a word and a sign, so that nobody has to tell colours apart. */
 export function verdictOf(state: string, verdict: string | null): { tone: string; sign: string; word: string } {
   if (state === 'running') return { tone: 'running', sign: '▸', word: 'running' }

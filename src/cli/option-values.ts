@@ -11,6 +11,12 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   }
 }
 
+/** What the option of a verb about one run says of itself, and its reader. */
+export const oneRun = [
+  'which run (default: the newest for the destination in use but housekeeping)',
+  wholeNumber(1, Number.MAX_SAFE_INTEGER),
+] as const
+
 /** Reads a number from 0 to 1 for an option. */
 export function fraction(text: string): number {
   const value = Number(text)

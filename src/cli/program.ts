@@ -2,6 +2,7 @@ import { Argument, Command } from 'commander'
 import { type Cli, type CommonOptions, type ExitCode, fitTables, widthOf } from './cli.ts'
 import {
   addConformanceOptions,
+  oneRun,
   repeated,
   sinceMoment,
   someText,
@@ -136,7 +137,7 @@ export async function createProgram(
   verb(
     'status',
     'show the last run and the ledger at a glance',
-    'Nightferry also shows the pages of the last run, the searches, and the size that requests of each kind have.',
+    'Nightferry also shows the newest run of each job that carries data, what the guard holds, the pages of the last run, the searches, and the size that requests of each kind have.',
   ).action(async (options: CommonOptions) => done(await (await import('./verbs/status.ts')).status(cli, options)))
   verb(
     'doctor',
@@ -180,12 +181,12 @@ export async function createProgram(
     'list the requests of a run',
     'Nightferry shows the state, the correlation id, the rows and the times of each.',
   )
-    .option('--run <id>', 'which run (default: the newest but housekeeping)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--run <id>', ...oneRun)
     .action(async (options: SubmissionsOptions) =>
       done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
     )
   verb('waves', 'show which request of a run released which, and what is still parked behind what')
-    .argument('[run]', 'which run (default: the newest but housekeeping)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .argument('[run]', ...oneRun)
     .action(async (run: number | undefined, options: CommonOptions) =>
       done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
     )

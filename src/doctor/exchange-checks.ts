@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { requirementsOf } from '../config/require-settings.ts'
 import type { Database } from '../db/database.ts'
 import { statusCounts } from '../db/ledger/row-state.ts'
+import { isOfDestination } from '../db/runs/newest-runs.ts'
 import { deniedKeyInUse } from '../db/service-key/service-key.ts'
 import { judgeDownloadUrl, judgeLiteral, pinnedLookup, systemLookup } from '../exchange/download-address.ts'
 import type { ClockSkew } from '../exchange/read-answer.ts'
@@ -153,10 +154,14 @@ async function measured(party: string, { now }: Ward, ask: () => Promise<number 
 /** Hosts change seldom: the pages of a few searches name all of them. */
 const newest = 200
 
-/** Addresses of the result files that searches listed last. They contain credentials: only their hosts may be told. */
+/**
+ * Addresses of the result files that searches at the destination in use listed last. They contain credentials: only
+ * their hosts may be told.
+ */
 async function newestPageAddresses(db: Database): Promise<string[]> {
   const { rows } = await sql<{ url: string }>`
-    select url from search_page order by page_id desc limit ${newest}`.execute(db)
+    select url from search_page join submission using (submission_id)
+    where ${isOfDestination} order by page_id desc limit ${newest}`.execute(db)
   return rows.map(({ url }) => url)
 }
 

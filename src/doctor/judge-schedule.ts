@@ -1,10 +1,10 @@
 import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { JobPause } from '../db/runs/job-requests.ts'
-import { isPart } from '../db/runs/newest-runs.ts'
+import { isPart, type RunElsewhere } from '../db/runs/newest-runs.ts'
 import { verbOfRun } from '../db/runs/run-asked.ts'
 import type { Run } from '../db/tables/run-tables.ts'
-import { minuteOf } from '../pipeline/report/report-words.ts'
+import { elsewhereWords, minuteOf } from '../pipeline/report/report-words.ts'
 import { advice, error, type Found, ok, warning } from './ward.ts'
 
 /** A job's schedule, and its next occurrence: null where there is none, or why there can be none. */
@@ -106,15 +106,17 @@ const dayMs = 86_400_000
 
 /**
  * How the newest runs of a job went. Pure.
- * @param runs newest first.
+ * @param runs those for the destination in use, newest first.
+ * @param elsewhere the newest for another destination, to be named where there are none.
  * @param due the newest occurrence that a run had a day for since; null where there is none, as without a schedule.
  */
 export function judgeLastRuns(
   job: string,
   runs: readonly LastRun[],
-  { atWork, now, due }: Pick<Due, 'atWork' | 'now' | 'due'>,
+  { atWork, now, due, elsewhere = null }: Pick<Due, 'atWork' | 'now' | 'due'> & { elsewhere?: RunElsewhere | null },
 ): Found[] {
   const last = runs.find(({ state }) => state !== 'skipped')
+  if (last === undefined && elsewhere !== null) return [ok(elsewhereWords(` of ${job}`, elsewhere))]
   if (last === undefined) return [ok(`There was no run of ${job} yet`)]
   const found: Found[] = []
   if (last.state === 'running' && atWork === 0) {

@@ -3,7 +3,7 @@ import { carryingJobs, night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
 import { scheduleSince } from '../db/runs/job-schedule.ts'
-import { newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
+import { newestElsewhere, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
@@ -119,8 +119,9 @@ export const scheduleChecks: readonly Check[] = [
       const atWork = await connectionsAtWork(db)
       const found = []
       for (const job of carryingJobs(config)) {
-        const [now, runs] = [ward.now(), await newestRuns(db, nightsLookedAt, { job })]
-        found.push(...judgeLastRuns(job, runs, { atWork, now, due: dueADayAgo(scheduleOf(config, job), now) }))
+        const [now, runs] = [ward.now(), await newestRuns(db, nightsLookedAt, { job, here: true })]
+        const due = dueADayAgo(scheduleOf(config, job), now)
+        found.push(...judgeLastRuns(job, runs, { atWork, now, due, elsewhere: await newestElsewhere(db, job) }))
       }
       return found
     },

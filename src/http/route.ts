@@ -99,6 +99,12 @@ export const wholeNumber = z.coerce.number().int().min(1).max(Number.MAX_SAFE_IN
 /** How many of a list. */
 export const limit = z.coerce.number().int().min(1).max(1_000).default(100).describe('How many at most.')
 
+/** Which destination a run was for. */
+export const destinationName = z
+  .string()
+  .nullable()
+  .describe('The name of the destination that the run was for; null: the one in use.')
+
 /** Whether a list was cut. */
 export const more = z.boolean().describe('There are more than `limit`.')
 

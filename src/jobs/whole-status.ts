@@ -1,28 +1,26 @@
-import { night } from '../config/known-names.ts'
+import { carryingJobs } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { Database, Hurry } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
-import { newestRuns } from '../db/runs/newest-runs.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
-import { type Standing, standingOf, withRemarks } from '../pipeline/report/standing.ts'
+import { newestOfJobs, runToTell, type Standing, standingOf, withRemarks } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
 
-/** What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, and what is paused. */
+/**
+ * What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, what is paused, and of
+ * each job that carries the data the newest run (`carrying_runs`), with that of them by which the night is judged.
+ */
 export async function statusOf(db: Database, config: Config, now: Date, hurry: Hurry) {
   const standing = await standingOf(db, config, hurry)
+  const carrying = (await newestOfJobs(db, carryingJobs(config))).map(withRemarks)
   return {
     ...standing,
-    last_night: await lastNight(db),
+    last_night: runToTell(carrying) ?? null,
+    carrying_runs: carrying,
     forecasts: await forecastsNow(db, config, now),
     paused: await pausedJobs(db),
     oldest_unaccepted_since: oldestOf(standing.streams),
   }
-}
-
-/** The newest run of the night's job that was to do all of it. */
-async function lastNight(db: Database) {
-  const [newest] = await newestRuns(db, 1, { job: night, whole: true })
-  return newest === undefined ? null : withRemarks(newest)
 }
 
 /** When the oldest change was seen that the service has not accepted; null: all are accepted. */

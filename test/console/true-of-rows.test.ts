@@ -1,6 +1,12 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import type { GetRunData, GetRunLiveData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
+import type {
+  GetRunData,
+  GetRunLiveData,
+  GetTonightData,
+  ListNightsData,
+  ListWavesData,
+} from '../../console/src/api-types.ts'
 import type { Trace } from '../../console/src/trace.ts'
 import { visitedDemo } from './visited-demo.ts'
 import { answered, factOf, type Visit } from './watched-browser.ts'
@@ -123,4 +129,18 @@ it.each([
   await answered<GetRunLiveData>(page, /\/live/, (live) => ({ ...live, deadline: '2026-11-24T05:00:00.000Z' }))
   await here.open('')
   await expect.poll(() => fact('Has to end').textContent()).toContain(setting)
+})
+
+it('a night for another destination names it wherever the night is listed or shown', async () => {
+  const destination = 'staging'
+  await answered<ListNightsData>(page, /v1\/nights/, ({ nights, ...more }) => ({
+    ...more,
+    nights: nights.map((night) => ({ ...night, destination })),
+  }))
+  await answered<GetRunData>(page, /v1\/runs\/1$/, (run) => ({ ...run, destination }))
+  await here.open('')
+  await page.getByRole('link', { name: /^Run 1, .*, for staging/ }).waitFor()
+  await here.open('night?run=1')
+  await expect.poll(() => fact('Destination').textContent()).toContain('staging')
+  await expect.poll(() => page.getByLabel('Night').first().textContent()).toContain(', for staging')
 })

@@ -82,7 +82,7 @@ const bounded: [RegExp, string][] = [
   [/from "?webhook_receiver"?/i, 'one row'],
   [/group by stream/i, 'one row for each stream'],
   [/from mapping left join companies/i, 'one hotel'],
-  [/from \( select \* from run where .* limit \$\d+ \) newest left join lateral \( select sum/, 'so many nights'],
+  [/from \( select \*, .* from run where .* limit \$\d+ \) newest left join lateral \( select sum/, 'so many nights'],
   [/^select run\.\*, .* where run_id = \$1 group by run\.run_id$/, 'one run'],
   [/^select count\(\*\) as pages, /, 'one sum'],
   [

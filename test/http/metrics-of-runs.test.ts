@@ -13,11 +13,12 @@ beforeEach(async () => {
 })
 afterAll(() => deps[Symbol.asyncDispose]())
 
-async function measured(name: string): Promise<number> {
+async function lines(start: string): Promise<string[]> {
   const text = await createMetrics(deps, ferry.ledger.db, '1.0.0').text()
-  const line = text.split('\n').find((one) => one.startsWith(`${name} `))
-  return Number(line?.slice(name.length))
+  return text.split('\n').filter((one) => one.startsWith(start))
 }
+
+const measured = async (name: string) => Number((await lines(`${name} `))[0]?.slice(name.length))
 
 const lastStart = (verdict: string) =>
   measured(`nightferry_run_last_start_timestamp_seconds{job="nightly-sync",verdict="${verdict}"}`)
@@ -37,16 +38,55 @@ it('the newest start of a job is that of a run that was to do all of it, was not
   expect(await lastStart('partial')).toBe(0)
 })
 
-it('the newest start of a job is that of a run that went to the destination in use', async () => {
-  const there = await ended('succeeded')
+/** Has a run be one for a destination that is not in use. */
+async function moveElsewhere(run: number): Promise<void> {
   await ferry.ledger.pool.query(
     `with staging as (
-       insert into destination (name, schema_name, left_at) values ('staging', 'staging', now()) returning destination_id
+       insert into destination (name, schema_name, left_at) values ('staging', 'staging', now())
+       on conflict (name) do update set left_at = now() returning destination_id
      )
      update run set destination_id = staging.destination_id from staging where run_id = $1`,
-    [there],
+    [run],
   )
+}
+
+it('the newest start of a job is that of a run that went to the destination in use', async () => {
+  await moveElsewhere(await ended('succeeded'))
   expect(await lastStart('succeeded')).toBe(0)
+})
+
+it('steps and requests that are measured are those of runs for the destination in use', async () => {
+  const { pool } = ferry.ledger
+  const working = async (bytes: number) => {
+    const run = await ended('succeeded')
+    await pool.query(`insert into run_step (run_id, step, began_at, ended_at) values ($1, 'pull', now(), now())`, [run])
+    await pool.query(
+      `insert into submission (run_id, kind, state, row_count, repeats, payload_bytes)
+       values ($1, 'properties', 'uncertain', 1, 3, $2)`,
+      [run, bytes],
+    )
+    return run
+  }
+  const told = async () =>
+    await Promise.all(
+      [
+        'run_step_last_duration_seconds',
+        'run_last_repeated_requests',
+        'run_last_sent_bytes',
+        'requests_unfinished',
+      ].map(async (name) => await lines(`nightferry_${name}{`)),
+    )
+  await moveElsewhere(await working(1_200))
+  expect(await told()).toEqual([[], [], [], []])
+  await working(70)
+  await moveElsewhere(await working(1_200))
+  expect(await told()).toEqual([
+    [expect.stringContaining('step="pull"')],
+    ['nightferry_run_last_repeated_requests{kind="properties"} 3'],
+    ['nightferry_run_last_sent_bytes{kind="properties"} 70'],
+    ['nightferry_requests_unfinished{kind="properties",state="uncertain"} 1'],
+  ])
+  await pool.query('delete from run_step; delete from submission')
 })
 
 it('the newest start of a failed run counts although the guard had stopped it', async () => {

@@ -4,7 +4,7 @@ import type { GetRunData, ListNightsData, ListWarningsData, ListWavesData } from
 import { get } from '../client.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Head, Mark, Panel, Sentences, Table, Waiting } from '../parts.tsx'
-import { bytesWords, counted, durationWords, grouped, momentWords } from '../words.ts'
+import { bytesWords, counted, durationWords, forWords, grouped, momentWords } from '../words.ts'
 
 type Request = {
   submission_id: number
@@ -79,9 +79,9 @@ export function Night({ query }: PageProps) {
   const of = useAnswer(run > 0 ? `run ${run}` : null, () => get<GetRunData>(`/v1/runs/${run}`), 5_000)
   const before = list.find(({ run_id, job }) => run_id < run && job === of.data?.job)
   const several = list.some(({ job }) => job !== list[0]?.job)
-  const choices: [string, string][] = list.map(({ run_id, started_at, job }) => [
+  const choices: [string, string][] = list.map(({ run_id, started_at, job, destination }) => [
     String(run_id),
-    `Run ${run_id}, ${momentWords(started_at)}${several ? `, ${job}` : ''}`,
+    `Run ${run_id}, ${momentWords(started_at)}${several ? `, ${job}` : ''}${forWords(destination)}`,
   ])
   const named = (id: number): [string, string][] =>
     choices.some(([one]) => one === String(id)) || id === 0 ? choices : [[String(id), `Run ${id}`], ...choices]
@@ -188,6 +188,9 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
         <Facts
           of={[
             ['Verdict', <Mark key="verdict" state={run.state} verdict={run.verdict} />],
+            ...(run.destination === null
+              ? []
+              : [['Destination', run.destination, 'not the one in use'] as [string, string, string]]),
             [
               'Began',
               momentWords(run.started_at),

@@ -6,7 +6,7 @@ import { get } from '../client.ts'
 import { nowThere } from '../clock.ts'
 import type { PageProps } from '../main.tsx'
 import { Facts, Head, Mark, Panel, Sentences, Table, Waiting } from '../parts.tsx'
-import { ageWords, bytesWords, durationWords, grouped, momentWords, verdictOf } from '../words.ts'
+import { ageWords, bytesWords, durationWords, forWords, grouped, momentWords, verdictOf } from '../words.ts'
 
 type Cause = GetTonightData['causes'][number]
 
@@ -192,7 +192,8 @@ function Strip({ nights }: { nights: ListNightsData['nights'] }) {
           night.read === null
             ? ''
             : `, ${grouped(night.read)} rows read, ${grouped(night.sent ?? 0)} sent, ${grouped(night.rejected ?? 0)} rejected`
-        const words = `Run ${night.run_id}, ${momentWords(night.started_at)}: ${word}, ${durationWords(night.duration_ms)}${sums}`
+        const took = `${word}, ${durationWords(night.duration_ms)}${sums}${forWords(night.destination)}`
+        const words = `Run ${night.run_id}, ${momentWords(night.started_at)}: ${took}`
         const height = `${4 + (64 * (night.duration_ms ?? 0)) / longest}px`
         const rows = `${(100 * (night.sent ?? 0)) / most}%`
         return (

@@ -24,7 +24,7 @@ export async function jobs(cli: Cli, options: CommonOptions): Promise<ExitCode> 
           moment(next),
           last?.run_id ?? '–',
           moment(last?.started_at ?? null),
-          last === null ? '–' : last.state === 'running' ? `at ${last.step}` : (last.verdict ?? last.state),
+          last === null ? '–' : stateWords(last),
           paused === null
             ? ''
             : readable(`by ${paused.paused_by}${paused.reason === null ? '' : `: ${paused.reason}`}`),
@@ -35,6 +35,13 @@ export async function jobs(cli: Cli, options: CommonOptions): Promise<ExitCode> 
     if (oldest !== null) printLine(cli.stdout, `The oldest change not accepted is of ${moment(oldest)} UTC.`)
     return exitCodes.well
   })
+}
+
+type LastRun = NonNullable<Awaited<ReturnType<typeof jobStandings>>['jobs'][number]['last_run']>
+
+function stateWords({ state, step, verdict, destination }: LastRun): string {
+  const stands = state === 'running' ? `at ${step}` : (verdict ?? state)
+  return destination === null ? stands : `${stands}, for ${destination}`
 }
 
 function localTime(at: Date, timeZone: string): string {

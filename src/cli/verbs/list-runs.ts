@@ -1,5 +1,5 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import { newestOnLedger, newestRuns, runExists } from '../../db/runs/newest-runs.ts'
+import { newestElsewhere, newestOnLedger, newestRuns, type RunElsewhere, runExists } from '../../db/runs/newest-runs.ts'
 import { type SubmissionReport, submissionReports } from '../../db/runs/report-rows.ts'
 import {
   type ParkedBehind,
@@ -13,6 +13,7 @@ import {
 } from '../../db/runs/wave-reports.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import { type RunReport, unmatchedWords } from '../../pipeline/report/report.ts'
+import { elsewhereWords } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, duration, moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
@@ -28,16 +29,28 @@ export async function runs(cli: Cli, options: RunsOptions): Promise<ExitCode> {
       printJson(cli.stdout, found)
       return exitCodes.well
     }
+    const several = found.some(({ destination }) => destination !== null)
     printLine(
       cli.stdout,
       found.length === 0
         ? 'There was no run yet.'
         : table(
-            ['run', 'job', 'trigger', 'started (UTC)', 'took', 'state', 'verdict', 'why'],
+            [
+              'run',
+              'job',
+              'trigger',
+              ...(several ? ['destination'] : []),
+              'started (UTC)',
+              'took',
+              'state',
+              'verdict',
+              'why',
+            ],
             found.map((run) => [
               run.run_id,
               run.job,
               run.trigger,
+              ...(several ? [run.destination ?? 'in use'] : []),
               moment(run.started_at),
               run.finished_at === null ? '–' : duration(run.finished_at.getTime() - run.started_at.getTime()),
               run.state === 'running' ? `at ${run.step}` : run.state,
@@ -69,7 +82,7 @@ function said(s: SubmissionReport): string {
     .join('; ')
 }
 
-/** `nightferry submissions`: the requests of a run, the last one unless another is named. */
+/** `nightferry submissions`: the requests of a run, the last one for the destination in use unless another is named. */
 export async function submissions(cli: Cli, options: SubmissionsOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }) => {
     const runId = options.run ?? (await newestOnLedger(db))?.run_id
@@ -77,16 +90,16 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
       throw new UsageError(`There is no run ${options.run}; nightferry runs lists them`)
     }
     const found = runId === undefined ? [] : await submissionReports(db, runId)
-    const elsewhere = runId === undefined ? [] : takenOverLines(runId, await takenOver(db, runId))
+    const others = runId === undefined ? [] : takenOverLines(runId, await takenOver(db, runId))
     if (options.json) {
       printJson(cli.stdout, found)
-      for (const line of elsewhere) printLine(cli.stderr, line)
+      for (const line of others) printLine(cli.stderr, line)
       return exitCodes.well
     }
     printLine(
       cli.stdout,
       found.length === 0
-        ? nothingSent(runId, elsewhere)
+        ? nothingSent(runId, others, runId === undefined ? await newestElsewhere(db) : null)
         : table(
             [
               'no',
@@ -120,7 +133,7 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
             ]),
           ),
     )
-    if (found.length > 0) for (const line of elsewhere) printLine(cli.stdout, line)
+    if (found.length > 0) for (const line of others) printLine(cli.stdout, line)
     return exitCodes.well
   })
 }
@@ -133,15 +146,19 @@ function takenOverLines(runId: number, by: readonly TakenOver[]): string[] {
   )
 }
 
-function nothingSent(runId: number | undefined, elsewhere: readonly string[]): string {
-  if (runId === undefined) return 'There was no run yet.'
-  return elsewhere.length === 0 ? `Run ${runId} sent nothing.` : elsewhere.join('\n')
+/** @param elsewhere without a run: the newest one for another destination. */
+function nothingSent(runId: number | undefined, takenOver: readonly string[], elsewhere: RunElsewhere | null): string {
+  if (runId === undefined) return elsewhere === null ? 'There was no run yet.' : `${elsewhereWords('', elsewhere)}.`
+  return takenOver.length === 0 ? `Run ${runId} sent nothing.` : takenOver.join('\n')
 }
 
 /** Submissions by name behind one, at most; the JSON has all of them. */
 const shownReleases = 4
 
-/** `nightferry waves`: which submission of a run released which, and, of the newest run, what is still parked. */
+/**
+ * `nightferry waves`: which submission of a run released which, and, of the newest run for the destination in use, what
+ * is still parked.
+ */
 export async function waves(cli: Cli, run: number | undefined, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
     const newest = (await newestOnLedger(db))?.run_id
@@ -156,9 +173,10 @@ export async function waves(cli: Cli, run: number | undefined, options: CommonOp
       printJson(cli.stdout, { run_id: runId ?? null, waves: found, parked, taken_over: others })
       return exitCodes.well
     }
-    const elsewhere = takenOverLines(runId ?? 0, others)
+    const lines = takenOverLines(runId ?? 0, others)
+    const elsewhere = runId === undefined ? await newestElsewhere(db) : null
     const blocks = [
-      ...(found.length === 0 ? [nothingSent(runId, elsewhere)] : [...found.map(waveBlock), ...elsewhere]),
+      ...(found.length === 0 ? [nothingSent(runId, lines, elsewhere)] : [...found.map(waveBlock), ...lines]),
       ...(parked === null || parked.length === 0 ? [] : [parkedBlock(parked)]),
     ]
     printLine(cli.stdout, blocks.join('\n\n'))

@@ -6,7 +6,7 @@ import type { RunForecast } from '../../jobs/run-forecast.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
 import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
-import { missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
+import { elsewhereWords, missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
 import type { Standing } from '../../pipeline/report/standing.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { counted, duration, grouped, moment, readable, shortened } from '../show/readable.ts'
@@ -22,8 +22,9 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       return exitCodes.well
     }
     const { last_run: last, key_refused: key, service_clock: clock, custom_properties: missing, pages } = standing
-    if (last === null) printLine(cli.stdout, 'There was no run yet. nightferry run nightly-sync starts one.')
-    else for (const line of lastLines(last, standing.last_night)) printLine(cli.stdout, readable(line))
+    if (last === null) printLine(cli.stdout, readable(noRunWords(standing)))
+    else for (const line of lastLines(last, standing.carrying_runs)) printLine(cli.stdout, readable(line))
+    for (const line of heldLines(standing)) printLine(cli.stdout, readable(line))
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
     for (const line of jobLines(standing)) printLine(cli.stdout, readable(line))
     if (key !== null) {
@@ -54,11 +55,16 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
   })
 }
 
+function noRunWords({ elsewhere }: Pick<Standing, 'elsewhere'>): string {
+  const none = elsewhere === null ? 'There was no run yet' : elsewhereWords('', elsewhere)
+  return `${none}. nightferry run nightly-sync starts one.`
+}
+
 type LastRun = NonNullable<Standing['last_run']>
 
-/** The last run, and the last night if that was another one, each with why it is not simply well. */
-function lastLines(last: LastRun, lastNight: LastRun | null): string[] {
-  const runs = lastNight === null || lastNight.run_id === last.run_id ? [last] : [last, lastNight]
+/** The last run, and the others by which the night is judged, each with why it is not simply well. */
+function lastLines(last: LastRun, carrying: readonly LastRun[]): string[] {
+  const runs = [last, ...carrying.filter(({ run_id }) => run_id !== last.run_id)]
   return runs.flatMap(({ run_id, job, asked, started_at, state, step, verdict, failure, remarks }) => {
     const part = [...(asked.only ?? []), ...(asked.streams ?? [])]
     const all = part.length === 0 ? '' : ` (only ${part.join(', ')})`
@@ -67,6 +73,14 @@ function lastLines(last: LastRun, lastNight: LastRun | null): string[] {
     const line = `Last run${of}: ${run_id}, started ${moment(started_at)} UTC, ${stands}`
     const why = failure === null ? remarks : [`${failure.code}: ${failure.message}`]
     return [line, ...why.map((words) => `  ${words}`)]
+  })
+}
+
+/** The runs that wait for a person, each with the streams over which the guard stopped it. */
+function heldLines({ held }: Pick<Standing, 'held'>): string[] {
+  return [...Map.groupBy(held, ({ run_id }) => run_id)].map(([run, plans]) => {
+    const streams = plans.map(({ stream }) => stream).join(', ')
+    return `Run ${run} is held by the guard over ${streams}: nightferry approve ${run} --dry-run`
   })
 }
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
 import { isAmongPending, type Requires, type RowState, rowState } from '../ledger/row-state.ts'
-import { isForDestination, isWhole } from '../runs/newest-runs.ts'
+import { isForDestination, isOfDestination, isWhole, otherDestination } from '../runs/newest-runs.ts'
 import type { Run } from '../tables/run-tables.ts'
 
 /** A run with the sums of its report; null where it has none. */
@@ -18,28 +18,28 @@ type Night = Pick<
   invalid: number | null
   parked: number | null
   remarks: number | null
+  /** The name of the destination that it was for; null: the one in use. */
+  destination: string | null
 }
 
 /**
  * The newest runs of some jobs that were not skipped, newest first, with what came of them.
  * @param which.before only runs with a smaller number.
- * @param which.whole only runs that were to do all of their job.
- * @param which.here only runs for the destination in use.
  */
 export async function listNights(
   db: Database,
   jobs: readonly string[],
   limit: number,
-  { before = null, whole = false, here = false }: { before?: number | null; whole?: boolean; here?: boolean } = {},
+  { before = null }: { before?: number | null } = {},
 ): Promise<Night[]> {
   const { rows } = await sql<Night>`
     select run_id, job, trigger, state, step, verdict, failure, started_at, finished_at,
            (extract(epoch from finished_at - started_at) * 1000)::float8 as duration_ms,
-           read, sent, accepted, rejected, invalid, parked, jsonb_array_length(report -> 'remarks') as remarks
+           read, sent, accepted, rejected, invalid, parked, jsonb_array_length(report -> 'remarks') as remarks,
+           destination
     from (
-      select * from run
+      select *, ${otherDestination} as destination from run
       where job = any(${jobs}::text[]) and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
-        and (not ${whole} or ${isWhole}) and (not ${here} or ${isForDestination})
       order by run_id desc limit ${limit}
     ) newest
     left join lateral (
@@ -163,10 +163,7 @@ type ListedTask = {
 
 /** The newest requests with their tasks, newest first; of one run, or of all for the destination in use. */
 export async function newestTasks(db: Database, limit: number, runId: number | null = null): Promise<ListedTask[]> {
-  const isListed =
-    runId === null
-      ? sql`exists (select from run where run.run_id = submission.run_id and ${isForDestination})`
-      : sql`run_id = ${runId}`
+  const isListed = runId === null ? isOfDestination : sql`run_id = ${runId}`
   const { rows } = await sql<ListedTask>`
     select submission_id, run_id, kind, state, correlation_id, task_status, row_count as rows, attempts, error_code,
            error_message, attempted_at, settled_at, overdue_since

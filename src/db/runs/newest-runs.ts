@@ -16,38 +16,76 @@ export function isPart({ asked }: Pick<Run, 'asked'>): boolean {
 /** Whether a run worked for the destination in use: what others did says nothing of what that one has taken. */
 export const isForDestination = sql<boolean>`run.destination_id = (select destination_in_use())`
 
+/** Whether a request is one of a run for the destination in use. */
+export const isOfDestination = sql<boolean>`exists (
+  select from run where run.run_id = submission.run_id and ${isForDestination}
+)`
+
+/** The name of the destination that a run was for; null: the one in use. */
+export const otherDestination = sql<string | null>`(
+  select name from destination where destination.destination_id = run.destination_id and schema_name is not null
+)`
+
+/** @property destination the name of the one that the run was for; null: the one in use. */
+type ListedRun = Run & { destination: string | null }
+
+type Which = { before?: number | undefined; job?: string | readonly string[]; whole?: boolean; here?: boolean }
+
 /**
  * The newest runs, newest first.
  * @param which.before only runs with a smaller number.
- * @param which.job only runs of this job.
+ * @param which.job only runs of this job, or of one of these.
  * @param which.whole only runs that were to do all of their job, and no occurrence that was skipped.
+ * @param which.here only runs for the destination in use.
  */
 export async function newestRuns(
   db: Database,
   limit: number,
-  { before, job, whole = false }: { before?: number | undefined; job?: string; whole?: boolean } = {},
-): Promise<Run[]> {
+  { before, job, whole = false, here = false }: Which = {},
+): Promise<ListedRun[]> {
   return await db
     .selectFrom('run')
     .selectAll()
+    .select(otherDestination.as('destination'))
     .$if(before !== undefined, (newest) => newest.where('run_id', '<', before ?? 0))
-    .$if(job !== undefined, (newest) => newest.where('job', '=', job ?? ''))
+    .$if(job !== undefined, (newest) => newest.where('job', 'in', [job ?? []].flat()))
     .$if(whole, (newest) => newest.where('state', '<>', 'skipped').where(isWhole))
+    .$if(here, (newest) => newest.where(isForDestination))
     .orderBy('run_id', 'desc')
     .limit(limit)
     .execute()
 }
 
-/** The newest run that works with the ledger: housekeeping does not, and an occurrence that was skipped is no run. */
+/**
+ * The newest run that worked with the ledger for the destination in use: housekeeping does not, and an occurrence that
+ * was skipped is no run.
+ */
 export async function newestOnLedger(db: Database): Promise<Run | undefined> {
   return await db
     .selectFrom('run')
     .selectAll()
     .where('job', '<>', besideOthers)
     .where('state', '<>', 'skipped')
+    .where(isForDestination)
     .orderBy('run_id', 'desc')
     .limit(1)
     .executeTakeFirst()
+}
+
+/** A run for a destination that is not in use, and the name of that. */
+export type RunElsewhere = { run_id: number; destination: string }
+
+/**
+ * The newest run that worked with the ledger for another destination: what to name where the one in use has none.
+ * @param job only of this job; null: of any.
+ */
+export async function newestElsewhere(db: Database, job: string | null = null): Promise<RunElsewhere | null> {
+  const { rows } = await sql<RunElsewhere>`
+    select run_id, ${otherDestination} as destination from run
+    where job <> ${besideOthers} and state <> 'skipped' and (${job}::text is null or job = ${job})
+      and not ${isForDestination}
+    order by run_id desc limit 1`.execute(db)
+  return rows[0] ?? null
 }
 
 export async function runExists(db: Database, runId: number): Promise<boolean> {
@@ -84,10 +122,7 @@ export async function newestSearches(db: Database, kinds: readonly string[]): Pr
     with newest as (
       select distinct on (kind, partition) *
       from submission
-      where kind = any(${kinds}::text[]) and exists (
-        select from run
-        where run.run_id = submission.run_id and run.destination_id = destination_in_use()
-      )
+      where kind = any(${kinds}::text[]) and ${isOfDestination}
       order by kind, partition, submission_id desc
     )
     select kind, partition as name, submission_id, run_id, newest.state, correlation_id, task_status, newest.error_code,
@@ -104,14 +139,21 @@ export async function newestSearches(db: Database, kinds: readonly string[]): Pr
   return rows
 }
 
-type LatestRun = Pick<Run, 'run_id' | 'job' | 'trigger' | 'state' | 'step' | 'verdict' | 'started_at' | 'finished_at'>
+type LatestRun = Pick<
+  ListedRun,
+  'run_id' | 'job' | 'trigger' | 'state' | 'step' | 'verdict' | 'started_at' | 'finished_at' | 'destination'
+>
 
-/** The newest run of each job, skipped ones aside. */
+/** The newest run of each job, skipped ones aside: that it began is true whatever destination it was for. */
 export async function latestRuns(db: Database): Promise<LatestRun[]> {
   const { rows } = await sql<LatestRun>`
-    select distinct on (job) run_id, job, trigger, state, step, verdict, started_at, finished_at
-    from run where state <> 'skipped'
-    order by job, run_id desc`.execute(db)
+    select run_id, job, trigger, state, step, verdict, started_at, finished_at, ${otherDestination} as destination
+    from (
+      select distinct on (job) run_id, job, trigger, state, step, verdict, started_at, finished_at, destination_id
+      from run where state <> 'skipped'
+      order by job, run_id desc
+    ) run
+    order by job`.execute(db)
   return rows
 }
 

@@ -4,6 +4,7 @@ import type { Schema } from '../tables/database-schema.ts'
 import type { Run } from '../tables/run-tables.ts'
 import type { SearchPage } from '../tables/service-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
+import { isForDestination } from './newest-runs.ts'
 
 /** A request of a run, and when what became of it; all times by the clock of the database. */
 export type RequestTimes = {
@@ -101,13 +102,17 @@ export async function stepsDone(db: Database, runId: number): Promise<StepTime[]
   return await db.selectFrom('run_step').selectAll().where('run_id', '=', runId).orderBy('ended_at').execute()
 }
 
-/** The steps of the last runs of a job that went to their end and did all that the job does, newest first. */
+/**
+ * The steps of the last runs of a job for the destination in use that went to their end and did all that the job does,
+ * newest first.
+ */
 export async function pastSteps(db: Database, job: string, runs: number): Promise<StepTime[]> {
   const { rows } = await sql<StepTime>`
     select run_id, step, began_at, ended_at
     from run_step join (
       select run_id from run
       where job = ${job} and verdict in ('succeeded', 'partial') and asked = '{}' and not held
+        and ${isForDestination}
       order by run_id desc limit ${runs}) past using (run_id)
     order by run_id desc, ended_at`.execute(db)
   return rows
@@ -116,14 +121,14 @@ export async function pastSteps(db: Database, job: string, runs: number): Promis
 /** Runs of each job that are looked back on: a step that none of them did is not done any more. */
 const runsBack = 50
 
-/** How long the steps of each job took last. Milliseconds. */
+/** How long the steps of each job took last for the destination in use. Milliseconds. */
 export async function lastStepTimes(db: Database): Promise<{ job: string; step: string; ms: number }[]> {
   const { rows } = await sql<{ job: string; step: string; ms: number }>`
     select distinct on (job, run_step.step) job, run_step.step,
            (extract(epoch from ended_at - began_at) * 1000)::float8 as ms
     from (select distinct job from run) known
     cross join lateral (
-      select run_id from run where run.job = known.job and state <> 'skipped'
+      select run_id from run where run.job = known.job and state <> 'skipped' and ${isForDestination}
       order by scheduled_for desc limit ${runsBack}) newest
     join run_step using (run_id)
     order by job, run_step.step, run_id desc`.execute(db)

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely'
+import { isOfDestination } from '../runs/newest-runs.ts'
 import type { Schema } from '../tables/database-schema.ts'
 
 /** Events alike in what they are about and in what they did. */
@@ -138,19 +139,21 @@ export type EndedTask = {
 }
 
 /**
- * The newest tasks of ours that were sent and ended since a receiver listens, the newest first. One that was sent
- * before may have ended when nobody could be told, though a look found that later. Of older ones the events may be
- * gone, which are removed by when they came: up to a night before the look that found the end.
+ * The newest tasks of ours at the destination in use that were sent and ended since a receiver listens, the newest
+ * first. One that was sent before may have ended when nobody could be told, though a look found that later. Of older
+ * ones the events may be gone, which are removed by when they came: up to a night before the look that found the end.
  * @param keepDays `webhooks.keepDays`, at least 2.
  */
 export async function endedTasks(db: Kysely<Schema>, limit: number, keepDays: number): Promise<EndedTask[]> {
   const { rows } = await sql<EndedTask>`
-    select s.submission_id, s.kind, s.correlation_id, s.terminal_at,
-      (select min(e.first_at) from webhook_event e where e.submission_id = s.submission_id and e.ends) as told_at,
-      (1000 * extract(epoch from clock_timestamp() - s.terminal_at))::float8 as since_ms
-    from submission s
-    where s.correlation_id is not null and coalesce(s.attempted_at, s.planned_at) > (select since from webhook_receiver)
-      and s.terminal_at > clock_timestamp() - ${keepDays - 1}::int * interval '1 day'
-    order by s.terminal_at desc limit ${limit}`.execute(db)
+    select submission_id, kind, correlation_id, terminal_at,
+      (
+        select min(e.first_at) from webhook_event e where e.submission_id = submission.submission_id and e.ends
+      ) as told_at,
+      (1000 * extract(epoch from clock_timestamp() - terminal_at))::float8 as since_ms
+    from submission
+    where correlation_id is not null and coalesce(attempted_at, planned_at) > (select since from webhook_receiver)
+      and terminal_at > clock_timestamp() - ${keepDays - 1}::int * interval '1 day' and ${isOfDestination}
+    order by terminal_at desc limit ${limit}`.execute(db)
   return rows
 }

@@ -4,7 +4,7 @@ import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
-import { isForDestination, isWhole } from '../../db/runs/newest-runs.ts'
+import { isForDestination, isOfDestination, isWhole } from '../../db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
@@ -63,19 +63,26 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
       'stream',
     ]),
-    steps: gauge('run_step_last_duration_seconds', 'How long each step of a job took when it was last done.', [
-      'job',
-      'step',
-    ]),
-    repeats: gauge('run_last_repeated_requests', 'Requests that the last run sent again over a lost answer, by kind.', [
-      'kind',
-    ]),
-    bytes: gauge('run_last_sent_bytes', 'Bytes of the bodies of the last run, not compressed, by kind.', ['kind']),
+    steps: gauge(
+      'run_step_last_duration_seconds',
+      'How long each step of a job took when it was last done for the destination in use.',
+      ['job', 'step'],
+    ),
+    repeats: gauge(
+      'run_last_repeated_requests',
+      'Requests that the last run for the destination in use sent again over a lost answer, by kind.',
+      ['kind'],
+    ),
+    bytes: gauge('run_last_sent_bytes', 'Bytes of the bodies of that run, not compressed, by kind.', ['kind']),
     unaccepted: gauge(
       'oldest_unaccepted_change_timestamp_seconds',
       'Since when the oldest change is not accepted; 0: all are.',
     ),
-    requests: gauge('requests_unfinished', 'Requests that are not settled, by kind and state.', ['kind', 'state']),
+    requests: gauge(
+      'requests_unfinished',
+      'Requests to the destination in use that are not settled, by kind and state.',
+      ['kind', 'state'],
+    ),
     pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet, of runs that are under way.'),
     looks: gauge('queue_looks', 'Looks in the queue, by queue and state.', ['queue', 'state']),
     notifications: gauge('notifications_pending', 'Messages that were not delivered yet.'),
@@ -178,7 +185,7 @@ type Measured = Counts & {
   requests: { kind: string; state: string; requests: number }[]
   looks: { queue: string; state: string; looks: number }[]
   steps: Awaited<ReturnType<typeof lastStepTimes>>
-  /** What the requests of the newest run that sent any came to. */
+  /** What the requests of the newest run for the destination in use that sent any came to. */
   sent: { kind: string; repeats: number; bytes: number }[]
   oldest_unaccepted: Date | null
   key_refused: boolean
@@ -203,7 +210,7 @@ async function measure(db: Database, config: Config): Promise<Measured> {
     ) told group by 1, 2`.execute(db)
   const requests = await sql<Measured['requests'][number]>`
     select kind, state, count(*) as requests from submission
-    where state = any(${unfinishedStates}) group by 1, 2`.execute(db)
+    where state = any(${unfinishedStates}) and ${isOfDestination} group by 1, 2`.execute(db)
   const looks = await sql<Measured['looks'][number]>`
     select name as queue, state::text as state, count(*) as looks from nightferry_queue.job
     where state < 'completed' and name like 'look-at-%' group by 1, 2`.execute(db)
@@ -216,7 +223,12 @@ async function measure(db: Database, config: Config): Promise<Measured> {
            (select count(distinct run_id) from guard_plan where state = 'waiting') as runs_held`.execute(db)
   const sent = await sql<Measured['sent'][number]>`
     select kind, sum(repeats)::float8 as repeats, coalesce(sum(payload_bytes), 0)::float8 as bytes
-    from submission where run_id = (select max(run_id) from submission) group by kind`.execute(db)
+    from submission
+    where run_id = (
+      select run_id from run
+      where ${isForDestination} and exists (select from submission sent where sent.run_id = run.run_id)
+      order by run_id desc limit 1
+    ) group by kind`.execute(db)
   const skew = await skewInUse(db)
   return {
     runs: runs.rows,

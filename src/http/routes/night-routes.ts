@@ -12,11 +12,18 @@ import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { shownZone } from '../../jobs/known-jobs.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
-import { judgeFreshness, medianOf, newestCarried, nightSentence, runToTell } from '../../pipeline/report/standing.ts'
+import {
+  judgeFreshness,
+  medianOf,
+  newestCarried,
+  newestOfJobs,
+  nightSentence,
+  runToTell,
+} from '../../pipeline/report/standing.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
-import { count, cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { count, cutAt, destinationName, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
 /** Nights by which the length of the next one is guessed. */
 const forecastNights = 14
@@ -41,6 +48,7 @@ const nightAnswer = z.object({
   invalid: count.nullable(),
   parked: count.nullable(),
   remarks: count.nullable(),
+  destination: destinationName,
 })
 
 const cause = z.object({
@@ -107,15 +115,17 @@ async function needsWithCauses(db: Database, requires: Requires) {
 }
 
 /**
- * The run that tells how the night stands: of the newest for the destination in use of each job that carries the data,
- * or of the night in its place. `elsewhere`: there is none, but another destination had some.
+ * The run that tells how the night stands, with its report. `elsewhere`: there is none, but another destination had
+ * some.
  */
 async function lastRun(db: Database, carrying: readonly string[]) {
-  const newest = []
-  for (const job of carrying) newest.push(...(await listNights(db, [job, night], 1, { whole: true, here: true })))
-  const run = runToTell(newest) ?? null
-  const elsewhere = run === null && (await listNights(db, [...carrying, night], 1, { whole: true })).length > 0
-  return { run, elsewhere }
+  const told = runToTell(await newestOfJobs(db, carrying))
+  if (told === undefined) {
+    const others = await newestRuns(db, 1, { job: [...carrying, night], whole: true })
+    return { run: null, report: null, elsewhere: others.length > 0 }
+  }
+  const [run = null] = await listNights(db, [told.job], 1, { before: told.run_id + 1 })
+  return { run, report: told.report, elsewhere: false }
 }
 
 /** The job that its schedule starts first; the paused ones start nothing. */
@@ -139,7 +149,7 @@ export const nightRoutes: readonly Route[] = [
       const { config } = deps
       const requires = requirementsOf(config)
       const carrying = carryingJobs(config)
-      const { run, elsewhere } = await lastRun(db, carrying)
+      const { run, report, elsewhere } = await lastRun(db, carrying)
       const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
@@ -150,8 +160,7 @@ export const nightRoutes: readonly Route[] = [
       const { jobs } = await jobStandings(db, config, now)
       const job = nextOf(jobs.filter((one) => carrying.includes(one.job)))
       const timeZone = shownZone(config)
-      const [stored] = run === null ? [] : await newestRuns(db, 1, { before: run.run_id + 1 })
-      const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
+      const { remarks = [], notices = [] } = (report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
       const typical = medianOf(await durationsOf(db, run?.job ?? night, forecastNights))
       const isRunning = run?.state === 'running'

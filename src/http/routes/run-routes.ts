@@ -12,6 +12,7 @@ import { forecastOf } from '../../jobs/run-forecast.ts'
 import { Problem } from '../problem.ts'
 import {
   cutAt,
+  destinationName,
   document,
   type HttpContext,
   limit,
@@ -38,10 +39,11 @@ const listedRun = z.object({
   held: z.boolean(),
   started_at: moment,
   finished_at: moment.nullable(),
+  destination: destinationName,
   remarks: z.array(z.string()).describe('Why the run is not simply well.'),
 })
 
-const progress = listedRun.omit({ remarks: true }).extend({
+const progress = listedRun.omit({ remarks: true, destination: true }).extend({
   rows_read: z.number().int(),
   rows_planned: z.number().int(),
   rows_settled: z.number().int(),
@@ -147,7 +149,8 @@ export const runRoutes: readonly Route[] = [
     id: 'listWaves',
     method: 'GET',
     path: '/v1/runs/{run}/waves',
-    summary: 'Which request of a run released which; of the newest run also what is parked behind what',
+    summary:
+      'Which request of a run released which; of the newest run for the destination in use also what is parked behind what',
     access: 'read',
     params,
     query: z.strictObject({

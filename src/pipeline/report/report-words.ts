@@ -1,3 +1,4 @@
+import type { RunElsewhere } from '../../db/runs/newest-runs.ts'
 import type { NameChange, SearchReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { UnrenewedPart } from '../../db/tables/calculator-tables.ts'
 import type { InputComparison, RepairHeldTable, RowComparison } from '../../db/tables/difference-tables.ts'
@@ -295,6 +296,14 @@ function partList(counts: readonly UnrenewedCount[]): string {
 function partWords(part: UnrenewedPart, parts: number): string {
   const [one, many] = partNouns[part]
   return `${parts} ${parts === 1 ? one : many}`
+}
+
+/**
+ * That the destination in use has no run, and which was the newest for another. Pure.
+ * @param of the job that is told of, after a blank; empty: any.
+ */
+export function elsewhereWords(of: string, { run_id, destination }: RunElsewhere): string {
+  return `No run${of} has worked yet for the destination in use; run ${run_id} was for ${destination}`
 }
 
 /** A moment to the minute, in UTC. Pure. */

@@ -3,9 +3,10 @@ import { night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database, Hurry } from '../../db/database.ts'
+import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { statusCounts } from '../../db/ledger/row-state.ts'
-import { isForDestination, isWhole, newestOnLedger } from '../../db/runs/newest-runs.ts'
+import { isForDestination, isWhole, newestElsewhere, newestOnLedger, newestRuns } from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
@@ -22,7 +23,11 @@ import { amountOf } from './report-words.ts'
 /** What `standingOf` finds. */
 export type Standing = Awaited<ReturnType<typeof standingOf>>
 
-/** The last run and the ledger at a glance: what `nightferry status` and `GET /v1/status` show. */
+/**
+ * The last run for the destination in use and the ledger at a glance: what `nightferry status` and `GET /v1/status`
+ * show. `elsewhere`: the newest run for another destination, where the one in use has none. `held`: what the guard
+ * stopped runs over, of whichever job, and nobody has approved.
+ */
 export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const last = (await newestOnLedger(db)) ?? null
   const key = await deniedKeyInUse(db)
@@ -30,6 +35,8 @@ export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const searches = config.pull.searches.map(({ name }) => name)
   return {
     last_run: last === null ? null : withRemarks(last),
+    elsewhere: last === null ? await newestElsewhere(db) : null,
+    held: await waitingPlans(db),
     key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
     service_clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
     custom_properties: await missingProperties(db, config.pull.customPropertyIds),
@@ -45,6 +52,19 @@ export async function standingOf(db: Database, config: Config, hurry: Hurry) {
 /** A run with what its report remarks, in place of the report: empty where it is well, or has none. Pure. */
 export function withRemarks({ report, ...run }: Run): Omit<Run, 'report'> & { remarks: string[] } {
   return { ...run, remarks: (report as Pick<RunReport, 'remarks'> | null)?.remarks ?? [] }
+}
+
+/**
+ * Of each of these jobs, or of the night in its place, the newest run for the destination in use that was to do all of
+ * it, newest first: by them one judges how the night stands.
+ */
+export async function newestOfJobs(db: Database, jobs: readonly string[]): Promise<Run[]> {
+  const found = new Map<number, Run>()
+  for (const job of jobs) {
+    const [newest] = await newestRuns(db, 1, { job: [job, night], whole: true, here: true })
+    if (newest !== undefined) found.set(newest.run_id, newest)
+  }
+  return [...found.values()].toSorted((one, other) => other.run_id - one.run_id)
 }
 
 /** Enough to say that none was told of. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { isOfDestination } from '../../../db/runs/newest-runs.ts'
 import type { SubmissionState } from '../../../db/tables/submission-tables.ts'
 
 export type DocumentReport = {
@@ -90,12 +91,12 @@ export async function searchStandings(
       from document group by search
     ), newest as (
       select distinct on (partition) partition as search, submission_id, state, task_status, error_code
-      from submission where kind = any(${documentKinds}) and state <> 'abandoned'
+      from submission where kind = any(${documentKinds}) and state <> 'abandoned' and ${isOfDestination}
       order by partition, submission_id desc
     ), loaded as (
       select partition as search, max(loaded_at) as loaded_at
       from submission join search_page using (submission_id)
-      where kind = any(${documentKinds}) and search_page.state = 'loaded'
+      where kind = any(${documentKinds}) and search_page.state = 'loaded' and ${isOfDestination}
       group by partition
     )
     select search, coalesce(documents, 0) as documents, coalesce(removed, 0) as removed, loaded_at, changed_at,

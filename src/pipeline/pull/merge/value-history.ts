@@ -1,5 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { isOfDestination } from '../../../db/runs/newest-runs.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
 import { searchKind } from '../../streams/kind-names.ts'
@@ -189,7 +190,8 @@ function asked({ runId, since, partnerId }: ChangeFilter) {
 }
 
 /**
- * The newest run whose calculator search has loaded a page, and whether that recorded changes; null before the first.
+ * The newest run whose calculator search has loaded a page of the destination in use, and whether that recorded
+ * changes; null before the first.
  */
 export async function lastSearchedRun(
   db: Database,
@@ -198,7 +200,7 @@ export async function lastSearchedRun(
   const { rows } = await sql<{ run_id: number; history: boolean }>`
     select run_id, history
     from submission
-    where kind = ${searchKind} and exists (
+    where kind = ${searchKind} and ${isOfDestination} and exists (
       select from search_page p where p.submission_id = submission.submission_id and p.state = 'loaded'
     )
     order by submission_id desc

@@ -2,9 +2,11 @@ import { sql, type Transaction } from 'kysely'
 import type { SearchSettings } from '../../../config/job-settings.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Database } from '../../../db/database.ts'
+import { isOfDestination } from '../../../db/runs/newest-runs.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { LeftOutProperty } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
+import { searchKind } from '../../streams/kind-names.ts'
 
 /**
  * The custom properties that a search asked for and its pages did not name: a requested id that the profile does not
@@ -148,15 +150,19 @@ async function knownProperties(db: Database): Promise<ReadonlyMap<string, KnownP
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** What the pages of the newest search that has ended left out of what it asked for, as it was judged then. */
+/**
+ * What the pages of the newest search at the destination in use that has ended left out of what it asked for, as it was
+ * judged then.
+ */
 async function lastLeftOut(db: Database): Promise<{ run_id: number; property_ids: string[] } | null> {
   const { rows } = await sql<{ run_id: number; property_ids: string[] }>`
     select run_id, array(
       select element ->> 'property_id' from jsonb_array_elements(search_result -> 'left_out_properties') element
     ) as property_ids
     from submission
-    where search_result -> 'left_out_properties' is not null
-    order by submission_id desc
+    where kind = ${searchKind} and search_result -> 'left_out_properties' is not null and ${isOfDestination}
+    -- In the order of an index, for few of all requests are searches; this one has no partition.
+    order by partition desc, submission_id desc
     limit 1`.execute(db)
   return rows[0] ?? null
 }
