@@ -103,7 +103,14 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
     )
     insert into touched_company select distinct company_key from removed`.execute(trx)
   if (!(await someUnrenewed(trx))) return
+  // What a company that cannot be read on this page would show of what the others did not is not known.
   await sql`
+    with unread as (
+      update unrenewed_part u set reason = s.name_problem
+      from staged_company s
+      where not s.readable and s.seen and u.company_key = s.company_key and u.part = 'property'
+        and u.reason = 'on_many_pages' and u.submission_id = ${options.submissionId}
+    )
     delete from unrenewed_part u using merge_property m
     where u.part = 'property' and u.company_key = m.company_key and u.property_key = m.property_key
       and u.ordinal = m.ordinal`.execute(trx)
@@ -163,9 +170,11 @@ async function keepUnreadableLists(trx: Transaction<Schema>): Promise<void> {
  * Lays out, as absent_property, what stands of the page's readable companies and the page does not give, and says of
  * what stays why: what a person has brought back; lists that cannot be right; properties that the page does not list,
  * for those it was not asked for, or it breaks the rules; all of it where the page shows a smaller share than
- * `minSeenShare`. Whatever stays is marked as not renewed, and lists stay whole. Of a company that another page of the
- * search has given only those lists are laid out which the page gives and of which no page has given all: what another
- * page has given of them is noted as `shown`, and not marked.
+ * `minSeenShare`; what another page may give. Whatever stays is marked as not renewed, and lists stay whole.
+ *
+ * Of a company that another page of the search has given only those lists are laid out of which no page has given all,
+ * and which the page gives, or which only seem absent so far. What another page has given of them is noted as `shown`,
+ * and not marked.
  */
 async function keepUnrenewedProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const { submissionId } = options
@@ -181,17 +190,20 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
       )
       and (not c.given or ${notGiven(
         submissionId,
-        sql`u.company_key = t.company_key and u.part = 'property' and u.property_key = t.property_key`,
-      )} and exists (
-        select from merge_property m where m.company_key = t.company_key and m.property_key = t.property_key
-      ))`.execute(trx)
+        sql`u.company_key = t.company_key and u.part = 'property' and u.property_key = t.property_key
+          and (u.reason = 'on_many_pages' or exists (
+            select from merge_property m where m.company_key = t.company_key and m.property_key = t.property_key
+          ))`,
+      )})`.execute(trx)
   await sql`
     create temporary table respelled_property on commit drop as
     select p.property_key, other.property_key as given_key
     from custom_property p join custom_property other on ${alike(sql`other.property_id`, sql`p.property_id`)}
     where p.property_key in (select property_key from absent_property)
       and p.property_key <> other.property_key`.execute(trx)
-  const { rows } = await sql<{ some: boolean }>`select exists (select from absent_property) as some`.execute(trx)
+  const { rows } = await sql<{ some: boolean; elsewhere: boolean }>`
+    select exists (select from absent_property) as some,
+      exists (select from staged_company where on_many_pages or seen) as elsewhere`.execute(trx)
   if (rows[0]?.some !== true) return
   await findRespelled(trx)
   if (await someUnrenewed(trx)) {
@@ -204,6 +216,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
   await keepUnreadable(trx)
   await keepUnlisted(trx)
   await withholdSuspicious(trx, options)
+  if (rows[0].elsewhere) await keepForOtherPages(trx, submissionId)
   if (!(await markKept(trx, submissionId))) return
   await keepWholeLists(trx, submissionId)
   await markKept(trx, submissionId)
@@ -276,6 +289,29 @@ async function keepUnlisted(trx: Transaction<Schema>): Promise<void> {
     where a.reason = 'property_left_out' and c.company_key = a.company_key and r.property_key = a.property_key`.execute(
     trx,
   )
+}
+
+/**
+ * Of a company that several pages contain, in this search or in the last, a page that gives nothing of a list removes
+ * nothing of it: another page may give it, or may have had it where nobody could read it. The end of a search that
+ * proves absence removes what stays marked as `on_many_pages`.
+ */
+async function keepForOtherPages(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    update absent_property a
+    set reason = coalesce((
+      select u.reason from unrenewed_part u
+      where u.company_key = a.company_key and u.part = 'company' and u.submission_id = ${submissionId}
+    ), 'on_many_pages')
+    from staged_company c
+    where a.reason is null and c.company_key = a.company_key and (c.on_many_pages or c.seen)
+      and not exists (
+        select from merge_property m
+        where m.company_key = a.company_key and (
+          m.property_key = a.property_key
+          or m.property_key in (select s.given_key from respelled_property s where s.property_key = a.property_key)
+        )
+      )`.execute(trx)
 }
 
 async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
