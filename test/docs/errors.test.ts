@@ -65,7 +65,10 @@ describe('docs/errors.md', () => {
     const found = ours
       .filter(({ path }) => /^src\/pipeline\/pull\/(merge|documents|removals)\//.test(path))
       .flatMap(({ text }) =>
-        all(text, /(?:reason = |then |else |reason: |\? )'(too_few_\w+|property_left_out|unidentified_\w+|restored)'/g),
+        all(
+          text,
+          /(?:reason = |then |else |reason: |\? )'(too_few_\w+|property_left_out|unidentified_\w+|on_many_pages|restored)'/g,
+        ),
       )
     const ofSearch = union(the('src/pipeline/pull/search/whole-search.ts').text, 'WithheldReason')
     const alsoOfPages = ofSearch.filter((reason) => reason.startsWith('too_few_'))

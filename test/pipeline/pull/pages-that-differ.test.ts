@@ -248,27 +248,55 @@ describe('a company that two pages of one search show differently', () => {
     }
   })
 
-  it('has the greater of two lists where the guard withholds the end of an older one', async () => {
-    const end = { property_id: 'brand', ordinal: 2, value: 'Z' }
+  it.each(['B', 'C'])(
+    'keeps an older list whole where the guard withholds it, and pages give C and %s',
+    async (two) => {
+      for (const order of [
+        [0, 1],
+        [1, 0],
+      ]) {
+        await clear()
+        await night([[brand('Y', 'Z'), ...others]], [0])
+        await night([[brand('C'), ...others], [brand(two)]], order, { minSeenShare: 0.9 })
+        expect(await known()).toMatchObject({
+          properties: [{ value: 'Y' }, { value: 'Z' }],
+          marks: [{ part: 'property', reason: 'too_few_properties' }, {}],
+          leftOut: [
+            { item: 'brand', excerpt: `["${two}"]` },
+            { item: 'brand', excerpt: '["C"]' },
+          ],
+        })
+      }
+    },
+  )
+
+  it.each([
+    ['P', 'Z', 'QR'],
+    ['PQ', 'Z', 'R'],
+    ['PQ', 'A', 'R'],
+    ['A', 'Z', 'PQR'],
+  ])('keeps a list whole whose end was brought back, where pages give %s and %s', async (one, two, marked) => {
     for (const order of [
       [0, 1],
       [1, 0],
     ]) {
       await clear()
-      await night([[brand('Y', 'Z'), ...others]], [0])
-      await night([[brand('C'), ...others], [brand('B')]], order, { minSeenShare: 0.9 })
-      expect(await known()).toMatchObject({
-        properties: [{ value: 'C' }, end],
-        marks: [{ part: 'property', reason: 'too_few_properties' }],
-        leftOut: [{ item: 'brand', excerpt: '["B"]' }],
-      })
+      for (const list of ['PQR', 'PQ']) await night([[brand(...list.split('')), ...others]], [0])
+      await db.transaction().execute((trx) => restoreRemoved(trx, {}))
+      await night([[brand(...one.split('')), ...others], [brand(...two.split(''))]], order)
+      expect((await known()).properties).toMatchObject([{ value: 'P' }, { value: 'Q' }, { value: 'R' }])
+      const { rows } = await sql<{ value: string }>`
+        select value from company_properties where not_renewed_since is not null order by ordinal`.execute(db)
+      expect(rows.map(({ value }) => value).join('')).toBe(marked)
+      expect(await removedValues()).toBe('')
     }
   })
 
-  it('has one list where the guard withholds the end of an older one, and both give the same', async () => {
-    await night([[brand('Y', 'Z'), ...others]], [0])
-    await night([[brand('C'), ...others], [brand('C')]], [0, 1], { minSeenShare: 0.9 })
-    expect(await known()).toMatchObject({ properties: [{ value: 'C' }, { value: 'Z' }], leftOut: [] })
+  it('has the list that a page shows after one that could not be read', async () => {
+    for (const found of await allWays([[brand('P', 'Q', 'R')]], [brand(null as never), brand('Z')])) {
+      expect(found).toMatchObject({ properties: [{ value: 'Z' }], marks: [] })
+      expect(await removedValues()).toBe('PQR')
+    }
   })
 
   it('differs from no calculator of a type that its first page was not asked for', async () => {

@@ -92,19 +92,35 @@ describe.each(bothWays)('a property in another spelling, on a page loaded %s,', 
   })
 
   it.each([
-    ['removes and keeps what it does not give', 0, [], ['b', 'c']],
-    ['withholds what it does not give', 0.5, [`${rooms} b`, `${rooms} c`], []],
-  ])('%s of a longer list under a row of its own', async (_what, minSeenShare, stays, removed) => {
+    ['removes and keeps what it does not give', 0, [`${ROOMS} a`], [], ['b', 'c']],
+    ['withholds all', 0.5, ['a', 'b', 'c'].map((value) => `${rooms} ${value}`), [3], []],
+  ])('%s of a longer list under a row of its own', async (_what, minSeenShare, stands, marked, removed) => {
     const guard = { minSeenShare }
     await night([page(rooms, hotel('A', { [rooms]: ['a', 'b', 'c'] }))], how)
     await sql`insert into custom_property (property_id, name) values (${ROOMS}, 'Rooms')`.execute(db)
     await night([page(ROOMS, hotel('A', { [ROOMS]: ['a'] }))], { ...how, ...guard }, guard)
-    expect(await values()).toEqual([`${ROOMS} a`, ...stays])
+    expect(await values()).toEqual(stands)
     expect(await marks()).toEqual(
-      stays.map(() => ({ part: 'property', reason: 'too_few_properties', withheld: true, parts: 2 })).slice(0, 1),
+      marked.map((parts) => ({ part: 'property', reason: 'too_few_properties', withheld: true, parts })),
     )
     const { rows } = await sql<{ value: string }>`select value from removals order by ordinal`.execute(db)
     expect(rows.map(({ value }) => value)).toEqual(removed)
+  })
+
+  it('takes the place of what was brought back under a row of its own, and what it does not give is kept', async () => {
+    const guard = { minSeenShare: 0 }
+    for (const fields of [{ [rooms]: ['a', 'b'] }, {}]) {
+      await night([page(rooms, hotel('A', fields as never))], { ...how, ...guard }, guard)
+    }
+    await db.transaction().execute((trx) => restoreRemoved(trx, {}))
+    await sql`insert into custom_property (property_id, name) values (${ROOMS}, 'Rooms')`.execute(db)
+    await night([page(ROOMS, hotel('A', { [ROOMS]: ['x'] }))], { ...how, ...guard }, guard)
+    expect(await values()).toEqual([`${rooms} a`, `${rooms} b`])
+    await night([page(ROOMS, hotel('A', { [ROOMS]: ['a', 'x'] }))], { ...how, ...guard }, guard)
+    expect(await values()).toEqual([`${ROOMS} a`, `${ROOMS} x`])
+    expect(await marks()).toEqual([])
+    const { rows } = await sql<{ value: string }>`select value from removals`.execute(db)
+    expect(rows.map(({ value }) => value)).toEqual(['b'])
   })
 
   it('stays out where its company gives the property twice, every night the same one', async () => {

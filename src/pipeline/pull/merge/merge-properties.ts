@@ -1,8 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { alike, listedProperties, namedKey, oneSpelling } from './name-spelling.ts'
-import { isSuspiciousWith, markAgain, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { isSuspiciousWith, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
+import { keepWholeLists, placeNotGiven } from './whole-lists.ts'
 
 /**
  * Lays out, as referred_property, the custom properties that staged companies refer to, by each spelling of their ids:
@@ -102,7 +103,14 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
     )
     insert into touched_company select distinct company_key from removed`.execute(trx)
   if (!(await someUnrenewed(trx))) return
+  // What a company that cannot be read on this page would show of what the others did not is not known.
   await sql`
+    with unread as (
+      update unrenewed_part u set reason = s.name_problem
+      from staged_company s
+      where not s.readable and s.seen and u.company_key = s.company_key and u.part = 'property'
+        and u.reason = 'on_many_pages' and u.submission_id = ${options.submissionId}
+    )
     delete from unrenewed_part u using merge_property m
     where u.part = 'property' and u.company_key = m.company_key and u.property_key = m.property_key
       and u.ordinal = m.ordinal`.execute(trx)
@@ -110,20 +118,26 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
 
 /**
  * Keeps what the lists lose that become shorter. So do those of which something is kept from before and a value changes
- * in its place: what is kept would else be taken for the end of a list that it never was in. What comes under another
- * spelling of its property is not lost.
+ * in its place: what is kept would else be taken for the end of a list that it never was in. And so do those that are
+ * marked, because a person has brought them back or no page had shown them. What comes under another spelling of its
+ * property is not lost.
  */
 async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const marked = (list: ReturnType<typeof sql>) => sql`exists (
+    select from unrenewed_part u
+    where u.company_key = ${list}.company_key and u.part = 'property' and u.property_key = ${list}.property_key
+  )`
   await keepLostOfLists(
     trx,
     sql`
-      select company_key, property_key from absent_property where reason is null and not respelled
+      select company_key, property_key from absent_property a
+      where reason is null and (not respelled or ${marked(sql`a`)})
       union
       select m.company_key, m.property_key
       from merge_property m join company_property t using (company_key, property_key, ordinal)
-      where m.value is distinct from t.value and exists (
+      where m.value is distinct from t.value and (${marked(sql`m`)} or exists (
         select from removed_property r where r.company_key = m.company_key and r.property_key = m.property_key
-      ) and not exists (
+      )) and not exists (
         select from shortened_list l where l.company_key = m.company_key and l.property_key = m.property_key
       )`,
     sql`
@@ -156,45 +170,66 @@ async function keepUnreadableLists(trx: Transaction<Schema>): Promise<void> {
  * Lays out, as absent_property, what stands of the page's readable companies and the page does not give, and says of
  * what stays why: what a person has brought back; lists that cannot be right; properties that the page does not list,
  * for those it was not asked for, or it breaks the rules; all of it where the page shows a smaller share than
- * `minSeenShare`. Whatever stays is marked as not renewed. Of a company that another page of the search has given,
- * nothing is laid out.
+ * `minSeenShare`; what another page may give. Whatever stays is marked as not renewed, and lists stay whole.
+ *
+ * Of a company that another page of the search has given only those lists are laid out of which no page has given all,
+ * and which the page gives, or which only seem absent so far. What another page has given of them is noted as `shown`,
+ * and not marked.
  */
 async function keepUnrenewedProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const { submissionId } = options
   await sql`
     create temporary table absent_property on commit drop as
-    select t.*, null::text as reason, false as withheld, false as respelled
+    select t.*, null::text as reason, false as withheld, false as respelled,
+      c.given and not ${placeNotGiven(submissionId)} as shown
     from staged_company c join company_property t using (company_key)
     where c.readable
       and not exists (
         select from merge_property m
         where m.company_key = t.company_key and m.property_key = t.property_key and m.ordinal = t.ordinal
       )
-      and not c.given`.execute(trx)
+      and (not c.given or ${notGiven(
+        submissionId,
+        sql`u.company_key = t.company_key and u.part = 'property' and u.property_key = t.property_key
+          and (u.reason = 'on_many_pages' or exists (
+            select from merge_property m where m.company_key = t.company_key and m.property_key = t.property_key
+          ))`,
+      )})`.execute(trx)
   await sql`
     create temporary table respelled_property on commit drop as
     select p.property_key, other.property_key as given_key
     from custom_property p join custom_property other on ${alike(sql`other.property_id`, sql`p.property_id`)}
     where p.property_key in (select property_key from absent_property)
       and p.property_key <> other.property_key`.execute(trx)
-  const { rows } = await sql<{ some: boolean }>`select exists (select from absent_property) as some`.execute(trx)
+  const { rows } = await sql<{ some: boolean; elsewhere: boolean }>`
+    select exists (select from absent_property) as some,
+      exists (select from staged_company where on_many_pages or seen) as elsewhere`.execute(trx)
   if (rows[0]?.some !== true) return
+  await findRespelled(trx)
   if (await someUnrenewed(trx)) {
     await sql`
       update absent_property a set reason = 'restored', withheld = true
       from unrenewed_part u
-      where u.part = 'property' and u.reason = 'restored' and u.company_key = a.company_key
+      where not a.respelled and u.part = 'property' and u.reason = 'restored' and u.company_key = a.company_key
         and u.property_key = a.property_key and u.ordinal = a.ordinal`.execute(trx)
   }
-  await findRespelled(trx)
   await keepUnreadable(trx)
   await keepUnlisted(trx)
   await withholdSuspicious(trx, options)
-  await sql`
+  if (rows[0].elsewhere) await keepForOtherPages(trx, submissionId)
+  if (!(await markKept(trx, submissionId))) return
+  await keepWholeLists(trx, submissionId)
+  await markKept(trx, submissionId)
+}
+
+/** @returns whether there is anything to mark. */
+async function markKept(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
     insert into unrenewed_part (company_key, part, property_key, ordinal, reason, withheld, submission_id)
     select company_key, 'property', property_key, ordinal, reason, withheld, ${submissionId}::bigint
-    from absent_property where reason is not null
+    from absent_property where reason is not null and not shown
     ${markAgain}`.execute(trx)
+  return numAffectedRows > 0n
 }
 
 /**
@@ -227,7 +262,7 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
       where h.property_id is null
       group by 1
     ) h
-    where a.reason is null and a.company_key = h.company_key`.execute(trx)
+    where a.reason is null and not a.respelled and a.company_key = h.company_key`.execute(trx)
   // Fields of null are left out only where they stand in the place of something.
   await sql`
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
@@ -256,13 +291,38 @@ async function keepUnlisted(trx: Transaction<Schema>): Promise<void> {
   )
 }
 
+/**
+ * Of a company that several pages contain, in this search or in the last, a page that gives nothing of a list removes
+ * nothing of it: another page may give it, or may have had it where nobody could read it. The end of a search that
+ * proves absence removes what stays marked as `on_many_pages`.
+ */
+async function keepForOtherPages(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    update absent_property a
+    set reason = coalesce((
+      select u.reason from unrenewed_part u
+      where u.company_key = a.company_key and u.part = 'company' and u.submission_id = ${submissionId}
+    ), 'on_many_pages')
+    from staged_company c
+    where a.reason is null and c.company_key = a.company_key and (c.on_many_pages or c.seen)
+      and not exists (
+        select from merge_property m
+        where m.company_key = a.company_key and (
+          m.property_key = a.property_key
+          or m.property_key in (select s.given_key from respelled_property s where s.property_key = a.property_key)
+        )
+      )`.execute(trx)
+}
+
 async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const listed = sql`property_key in (${listedProperties})`
   const { rows } = await sql<{ absent: number; known: number }>`
     select (select count(*) from absent_property where ${listed} and not respelled) as absent,
       (
         select count(*) from staged_company c join company_property t using (company_key)
-        where c.readable and ${listed} and not c.given
+        where c.readable and ${listed} and (not c.given or exists (
+          select from absent_property a where a.company_key = t.company_key and a.property_key = t.property_key
+        ))
       ) as known
     where exists (select from absent_property where reason is null and not respelled)`.execute(trx)
   if (rows[0] === undefined) return

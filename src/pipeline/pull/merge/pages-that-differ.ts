@@ -3,6 +3,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 import { notGiven } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
+import { placeNotGiven } from './whole-lists.ts'
 
 /**
  * Settles, in what is staged, where the page contradicts another page of the same search about one company: the greater
@@ -171,48 +172,47 @@ async function settleValues(trx: Transaction<Schema>, submissionId: number): Pro
 
 /**
  * Of two lists one stays whole: half of one beside half of another is none that the service ever had. Where it is the
- * page's, what is further down in the other is taken away, which a page else does not of a company shown before. What
- * stands behind the end of the other, because its removal was withheld, is of neither.
+ * page's, what is further down in the other is taken away, which a page else does not of a company shown before. But of
+ * a list behind whose end something stands that no page has given nothing is taken away here: what becomes of it,
+ * whole, is the merge's to judge.
  *
  * What a list loses that becomes shorter is kept, as it stood at that moment: what an earlier page of the search has
  * replaced in it, without making it shorter, is not known any more.
  */
 async function settleProperties(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  const notGivenOf = (list: ReturnType<typeof sql>, ordinal: ReturnType<typeof sql>) =>
-    notGiven(
-      submissionId,
-      sql`u.company_key = ${list}.company_key and u.part = 'property' and u.property_key = ${list}.property_key
-        and u.ordinal = ${ordinal}`,
-    )
   await sql`
     create temporary table differing_list on commit drop as
     select * from (
       select g.company_ordinal, g.company_key, g.company_id, r.property_key, s.property_id,
-        array_agg(s.value collate "C" order by s.ordinal) as given, max(s.ordinal) as ends_at,
-        (
-          select array_agg(t.value collate "C" order by t.ordinal) from company_property t
-          where t.company_key = g.company_key and t.property_key = r.property_key
-            and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
-        ) as stands
+        array_agg(s.value collate "C" order by s.ordinal) as given, max(s.ordinal) as ends_at, stood.*
       from given_company g
       join staged_property s using (company_ordinal)
       join referred_property r using (property_id)
+      cross join lateral (
+        select array_agg(value order by ordinal) filter (where not not_given) as stands,
+          bool_or(not_given) as partly, bool_or(not_given and ordinal = 1) as none
+        from (
+          select t.value collate "C" as value, t.ordinal, ${placeNotGiven(submissionId)} as not_given
+          from company_property t where t.company_key = g.company_key and t.property_key = r.property_key
+        ) places
+      ) stood
       where r.listed
         and not exists (
           select from staged_unrenewed_property h left join referred_property u on u.property_id = h.property_id
           where h.company_ordinal = g.company_ordinal and (h.property_id is null or u.property_key = r.property_key)
         )
-      group by g.company_ordinal, g.company_key, g.company_id, r.property_key, s.property_id
+      group by g.company_ordinal, g.company_key, g.company_id, r.property_key, s.property_id, stood.stands,
+        stood.partly, stood.none
     ) listed
-    where given <> stands and not ${notGivenOf(sql`listed`, sql`1`)}`.execute(trx)
+    where given <> stands and not none and (not partly or given < stands)`.execute(trx)
   await sql`
     delete from staged_property s using differing_list d
     where d.given < d.stands and s.company_ordinal = d.company_ordinal and s.property_id = d.property_id`.execute(trx)
   await sql`
     insert into staged_property (company_ordinal, property_id, ordinal, value)
-    select d.company_ordinal, d.property_id, t.ordinal, t.value
-    from differing_list d join company_property t using (company_key, property_key)
-    where d.given < d.stands and not ${notGivenOf(sql`t`, sql`t.ordinal`)}`.execute(trx)
+    select d.company_ordinal, d.property_id, place.ordinal, place.value
+    from differing_list d cross join unnest(d.stands) with ordinality as place (value, ordinal)
+    where d.given < d.stands`.execute(trx)
   await sql`
     insert into shortened_list (company_key, property_key)
     select company_key, property_key from differing_list
@@ -222,17 +222,12 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
     sql`select company_key, property_key from shortened_list`,
     sql`
       select d.company_key, d.property_key, s.ordinal, s.value
-      from differing_list d join staged_property s using (company_ordinal, property_id)
-      union all
-      select t.company_key, t.property_key, t.ordinal, t.value
-      from differing_list d join company_property t using (company_key, property_key)
-      where ${notGivenOf(sql`t`, sql`t.ordinal`)}`,
+      from differing_list d join staged_property s using (company_ordinal, property_id)`,
     submissionId,
   )
   await sql`
     delete from company_property t using differing_list d
     where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
-      and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
       and t.ordinal > d.ends_at`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, item, reason, excerpt)

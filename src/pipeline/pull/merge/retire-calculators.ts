@@ -171,17 +171,29 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
 }
 
 /**
- * Tombstones what was laid out as unseen, with its values and properties, which can be brought back.
- * Locks as `claimCompanies` says: in id order.
+ * Tombstones what was laid out as unseen, with its values and properties, which can be brought back. The same becomes
+ * of lists of property values that no page has given of a company on several. Locks as `claimCompanies` says: in id
+ * order.
  */
 export async function tombstoneUnseen(
   trx: Transaction<Schema>,
   submissionId: number,
 ): Promise<{ companies: number; calculators: number }> {
   await sql`
+    create temporary table gone_property on commit drop as
+    select company_key, property_key, ordinal from gone_company join company_property using (company_key)
+    union
+    select company_key, property_key, ordinal from unrenewed_part
+    where part = 'property' and reason = 'on_many_pages' and submission_id = ${submissionId}`.execute(trx)
+  await sql`analyze gone_property`.execute(trx)
+  await sql`
     select count(*) from (
       select from company
-      where company_key in (select company_key from gone_company union select company_key from gone_calculator)
+      where company_key in (
+        select company_key from gone_company
+        union select company_key from gone_calculator
+        union select company_key from gone_property
+      )
       order by company_id for no key update
     ) locked`.execute(trx)
   await sql`
@@ -202,7 +214,8 @@ export async function tombstoneUnseen(
     ${recordChanges('removed', submissionId)}`.execute(trx)
   await sql`
     with removed as (
-      delete from company_property p using gone_company g where g.company_key = p.company_key
+      delete from company_property p using gone_property g
+      where p.company_key = g.company_key and p.property_key = g.property_key and p.ordinal = g.ordinal
       returning p.*
     )
     ${keepRemovedProperties('removed', submissionId)}`.execute(trx)
@@ -211,7 +224,7 @@ export async function tombstoneUnseen(
     from gone_company g where g.company_key = c.company_key and c.removed_at is null`.execute(trx)
   await sql`
     update company c set changed_at = statement_timestamp(), content_hash = null
-    where company_key in (select company_key from gone_calculator)
+    where company_key in (select company_key from gone_calculator union select company_key from gone_property)
       and not exists (select from gone_company g where g.company_key = c.company_key)`.execute(trx)
   return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
 }

@@ -132,10 +132,17 @@ async function removeValues(trx: Transaction<Schema>): Promise<number> {
 
 function meant({ reason, partnerId, runId, since }: PartFilter) {
   const why = reason === undefined ? sql<boolean>`withheld and reason <> 'restored'` : sql<boolean>`reason = ${reason}`
-  const when = since === undefined ? sql<boolean>`true` : sql<boolean>`since >= ${since}`
+  const when = since === undefined ? sql<boolean>`true` : sql<boolean>`${sinceOfWhole} >= ${since}`
   return sql<boolean>`part = any(${removable}::text[]) and ${why} and ${when} and ${ofPartner(partnerId)}
     and ${ofRun(runId)} and not ${shownAgain}`
 }
+
+/** Since when `unrenewed_part` marks a part; of a list of property values, which goes whole, since its first mark. */
+const sinceOfWhole = sql<Date>`case when part <> 'property' then since else (
+  select min(u.since) from unrenewed_part u
+  where u.company_key = unrenewed_part.company_key and u.part = 'property'
+    and u.property_key = unrenewed_part.property_key
+) end`
 
 /**
  * Whether `unrenewed_part` marks a company that a later search has shown as it was: the mark stays until that search
