@@ -150,9 +150,9 @@ test('what is parked is shown with the newest run for the destination in use', a
 test('webhooks are judged by the tasks of the destination in use', async () => {
   await two.world.pool.query(`insert into webhook_receiver (since, heard_at) values (now() - interval '1 day', now())`)
   await wholeNight(two.elsewhere)
-  expect(await endedTasks(two.db, 10)).toEqual([])
+  expect(await endedTasks(two.db, 10, 31)).toEqual([])
   await wholeNight(null)
-  expect(await endedTasks(two.db, 10)).toHaveLength(1)
+  expect(await endedTasks(two.db, 10, 31)).toHaveLength(1)
 })
 
 test('runs and nights that are listed name the destination that each was for, where that is not the one in use', async () => {
