@@ -165,3 +165,55 @@ describe('a calculator that another company shows and nobody can read', () => {
     },
   )
 })
+
+describe('a calculator that the page of its own company does not have and another page has in part', () => {
+  const bothOrders = [{ order: [0, 1] }, { order: [1, 0] }]
+  const inPart = { ...calculator('x'), inputs: { electricity: 5 } } as never
+  const values = async () => {
+    const { rows } = await sql`
+      select direction, value, not_renewed_reason as reason
+      from calculator_values where calculator_id = ${uuid('x')} order by 1`.execute(db)
+    return rows
+  }
+  const kept = [
+    { direction: 'input', value: '1234.50', reason: 'no_text' },
+    { direction: 'output', value: '0.25', reason: null },
+  ]
+
+  it.each(bothOrders)('moves with what could not be read of it, its pages loaded as $order', async ({ order }) => {
+    await first()
+    await night([[a('k'), ...others], [b(inPart)]], order)
+    expect(await x()).toEqual([{ company: 'B', reason: null, values: 2 }])
+    expect(await values()).toEqual(kept)
+    expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+  })
+
+  it.each(bothOrders)(
+    'stays whole where its company is on two pages for the first time, loaded as $order',
+    async ({ order }) => {
+      await first()
+      await night(
+        [
+          [a('k'), ...others],
+          [company('A', { calculators: [inPart] }), b()],
+        ],
+        order,
+      )
+      expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+      expect(await values()).toEqual(kept)
+      expect(await db.selectFrom('value_changes').selectAll().execute()).toEqual([])
+      expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+    },
+  )
+
+  it.each(bothOrders)('loses what it is shown without, once, its pages loaded as $order', async ({ order }) => {
+    await first()
+    const { outputs: _, ...withoutOutputs } = calculator('x')
+    await night([[a('k'), ...others], [b(withoutOutputs)]], order)
+    expect(await x()).toEqual([{ company: 'B', reason: null, values: 1 }])
+    const removals = db.selectFrom('removals').select(['company_id', 'calculator_id', 'direction', 'value'])
+    expect(await removals.execute()).toEqual([
+      { company_id: uuid('B'), calculator_id: uuid('x'), direction: 'output', value: '0.25' },
+    ])
+  })
+})

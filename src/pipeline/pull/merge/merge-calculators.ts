@@ -57,15 +57,15 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
 }
 
 /**
- * Brings back, with their values, calculators that another page of the same search has removed and this one shows in a
- * form that cannot be read: they are there. They belong to the company that lost them. Which search removed one is
- * told by what is kept of its values; only where nothing is, by times. After the calculators were claimed, and judged
- * as readable or not.
+ * Brings back, with their values, calculators that another page of the same search has removed and this one shows, for
+ * they are there. They belong to the company that lost them: what this page gives of them is compared with what stood,
+ * as if this page had come first. Which search removed one is told by what is kept of its values; only where nothing
+ * is, by times. After the calculators were claimed, and before their values are merged.
  * @returns how many values came back.
  */
-export async function bringBackUnreadable(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: number): Promise<number> {
   const { rows: some } = await sql<{ some: boolean }>`
-    select exists (select from staged_calculator where removed and not readable) as some`.execute(trx)
+    select exists (select from staged_calculator where removed) as some`.execute(trx)
   if (some[0]?.some !== true) return 0
   const keptOf = sql`
     select from removed_value r where r.company_key = k.company_key and r.calculator_key = k.calculator_key`
@@ -73,7 +73,7 @@ export async function bringBackUnreadable(trx: Transaction<Schema>, submissionId
     with back as (
       update calculator k set removed_at = null, changed_at = statement_timestamp()
       from staged_calculator s, company c
-      where s.removed and not s.readable and k.calculator_key = s.calculator_key
+      where s.removed and k.calculator_key = s.calculator_key
         and case when exists (${keptOf}) then exists (${keptOf} and r.submission_id = ${submissionId})
           else k.removed_at >= (select planned_at from submission where submission_id = ${submissionId}) end
         and c.company_key = k.company_key and c.removed_at is null
