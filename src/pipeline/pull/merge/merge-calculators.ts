@@ -113,22 +113,29 @@ type RemoveOptions = {
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
  * that the search did not ask for stays, and so does one that another page has shown. Of a company that several pages
  * contain, in this search or in the last, nothing is removed before the search ends. What is absent stays, marked as
- * not renewed, where a calculator of the company could not be identified, where a person has brought it or a value of
- * it back, and all of it where the page shows a smaller share than `minSeenShare` of what its companies are known to
- * have.
+ * not renewed, where a calculator of the company could not be identified, on this page or another of the search, or the
+ * company could not be read on one of several; where a person has brought it or a value of it back; and all of it where
+ * the page shows a smaller share than `minSeenShare` of what its companies are known to have.
  * @returns how many values went.
  */
 export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
   const { submissionId, calculatorTypeIds, minSeenShare } = options
+  // Of a company that was given whole nothing is in doubt, whatever else is said of it.
+  const inDoubt = sql`
+    case when s.seen then (
+      select not z.given and (z.whole or not (s.readable and s.complete)) from search_seen_company z
+      where z.submission_id = ${submissionId} and z.company_key = s.company_key
+    ) else not s.complete end`
   await sql`
     create temporary table absent_calculator on commit drop as
     select k.calculator_key, k.company_key, false as withheld,
-      case when not c.complete then 'unidentified_calculators' end as reason
-    from staged_company c join calculator k using (company_key)
-    where c.readable and k.removed_at is null
+      case when c.in_doubt then 'unidentified_calculators' end as reason
+    from (
+      select s.*, ${inDoubt} as in_doubt from staged_company s where s.readable or s.seen
+    ) c join calculator k using (company_key)
+    where (c.in_doubt or not c.seen and not c.on_many_pages) and k.removed_at is null
       and ${ofSelectedType(calculatorTypeIds)}
-      and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
-      and not c.seen and not c.on_many_pages`.execute(trx)
+      and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)`.execute(trx)
   const { rows: absent } = await sql<{ some: boolean }>`
     select exists (select from absent_calculator) as some`.execute(trx)
   if (absent[0]?.some !== true) return 0
