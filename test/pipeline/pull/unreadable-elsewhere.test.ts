@@ -237,7 +237,7 @@ describe('a calculator that no page shows of a company', () => {
   it.each(spoilt)(
     'stays, marked, in either order, where one of the two pages of its company %s',
     async (_how, half) => {
-      for (const before of [[[a('k'), ...others, b()], [a('x')]]]) {
+      for (const before of [[[a('k', 'x'), ...others, b()]], [[a('k'), ...others, b()], [a('x')]]]) {
         for (const order of [
           [0, 1],
           [1, 0],
@@ -262,10 +262,29 @@ describe('a calculator that no page shows of a company', () => {
     },
   )
 
+  it('does not come back where an earlier search removed it, and a page of its company cannot be read', async () => {
+    await first()
+    await night([[a('k'), ...others, b()]])
+    for (const [, half] of spoilt)
+      await night([
+        [a('k'), ...others],
+        [half, b()],
+      ])
+    expect(await x()).toEqual([])
+  })
+
   it('stays, marked, where its company was on two pages and is on one, with one without an id', async () => {
     await night([[a('k'), ...others], [a('x')]])
     await night([[company('A', { calculators: [calculator('k'), nameless] }), ...others]])
     expect(await x()).toEqual(marked)
+  })
+
+  it.each(spoilt)('goes to the company that shows it, in any order, where one page of two %s', async (_how, half) => {
+    for (const order of ordersOf([0, 1, 2])) {
+      await first()
+      await night([[a('k'), ...others], [half], [b(calculator('x'))]], order)
+      expect(await x()).toEqual([{ company: 'B', reason: null, values: 2 }])
+    }
   })
 
   it.each(spoilt)('has no mark where a third page shows it, and one of its company %s', async (_how, half) => {

@@ -57,27 +57,42 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
 }
 
 /**
- * Brings back, with their values, calculators that another page of the same search has removed and this one shows, for
- * they are there. They belong to the company that lost them: what this page gives of them is compared with what stood,
- * as if this page had come first. Which search removed one is told by what is kept of its values; only where nothing
- * is, by times. After the calculators were claimed, and before their values are merged.
+ * Brings back, with their values, calculators that another page of the same search has removed and that are there: this
+ * page shows them, or may, because their company cannot be read on it or holds a calculator that cannot be identified.
+ * They belong to the company that lost them: what this page gives of them is compared with what stood, as if this page
+ * had come first, and what it only may show is marked as not renewed. Which search removed one is told by what is kept
+ * of its values; only where nothing is, by times. After the calculators were claimed, and before their values are
+ * merged.
  * @returns how many values came back.
  */
 export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+  const inDoubt = sql`s.seen and not (s.readable and s.complete)`
   const { rows: some } = await sql<{ some: boolean }>`
-    select exists (select from staged_calculator where removed) as some`.execute(trx)
+    select exists (select from staged_calculator where removed)
+      or exists (select from staged_company s where ${inDoubt}) as some`.execute(trx)
   if (some[0]?.some !== true) return 0
   const keptOf = sql`
     select from removed_value r where r.company_key = k.company_key and r.calculator_key = k.calculator_key`
   const { rows } = await sql<{ rows: number }>`
-    with back as (
+    with sought as (
+      select calculator_key, false as in_doubt from staged_calculator where removed
+      union all
+      select k.calculator_key, true from staged_company s join calculator k using (company_key)
+      where ${inDoubt} and k.removed_at is not null
+        and not exists (select from staged_calculator t where t.calculator_key = k.calculator_key)
+    ), back as (
       update calculator k set removed_at = null, changed_at = statement_timestamp()
-      from staged_calculator s, company c
-      where s.removed and k.calculator_key = s.calculator_key
+      from sought s, company c
+      where k.calculator_key = s.calculator_key
         and case when exists (${keptOf}) then exists (${keptOf} and r.submission_id = ${submissionId})
           else k.removed_at >= (select planned_at from submission where submission_id = ${submissionId}) end
         and c.company_key = k.company_key and c.removed_at is null
-      returning k.company_key, k.calculator_key
+      returning k.company_key, k.calculator_key, s.in_doubt
+    ), marked as (
+      insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+      select company_key, 'calculator', calculator_key, 'unidentified_calculators', false, ${submissionId}::bigint
+      from back where in_doubt
+      ${markAgain}
     ), taken as (
       delete from removed_value r using back
       where r.company_key = back.company_key and r.calculator_key = back.calculator_key
