@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
-import { isSuspiciousWith, markAgain } from './unrenewed-parts.ts'
+import { countUnchangedValues, isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
@@ -114,16 +114,6 @@ export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: n
   return Number(rows[0]?.rows ?? 0)
 }
 
-type RemoveOptions = {
-  submissionId: number
-  /** The types that the search selected; empty for all. */
-  calculatorTypeIds: readonly string[]
-  /** 0 to 1. */
-  minSeenShare: number
-  /** Companies of the page that are as they were, so that they are not staged. */
-  unchangedKeys: readonly number[]
-}
-
 /**
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
  * that the search did not ask for stays, and so does one that another page has shown. Of a company that several pages
@@ -133,7 +123,7 @@ type RemoveOptions = {
  * the page shows a smaller share than `minSeenShare` of what its companies are known to have.
  * @returns how many values went.
  */
-export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
+export async function removeAbsentCalculators(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
   const { submissionId, calculatorTypeIds, minSeenShare } = options
   // Of a company that was given whole nothing is in doubt, whatever else is said of it.
   const inDoubt = sql`
@@ -170,6 +160,7 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
     await sql`
       update absent_calculator set reason = 'too_few_calculators', withheld = true where reason is null`.execute(trx)
   }
+  await withholdWithValues(trx, options)
   await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
     select company_key, 'calculator', calculator_key, reason, withheld, ${submissionId}::bigint
@@ -193,6 +184,49 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
   return Number(rows[0]?.rows ?? 0)
 }
 
+/**
+ * A few calculators may hold most of the inputs or outputs. Of either, what would go with them is judged together with
+ * what the page has not shown of the calculators on it, and those that hold some of it stay where that is suspicious.
+ */
+async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
+  const selected = ofSelectedType(options.calculatorTypeIds)
+  const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
+    select direction, stand - absent - coalesce(added, 0) - coalesce(unrenewed, 0) as seen,
+      stand - coalesce(added, 0) + coalesce(removed, 0) as known
+    from (
+      select v.direction, count(*) as stand, count(a.calculator_key) as absent
+      from staged_company c
+      join calculator k using (company_key)
+      join calculator_value v using (company_key, calculator_key)
+      left join absent_calculator a using (calculator_key)
+      where c.readable and c.complete and ${selected}
+        and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)
+      group by v.direction
+      having count(*) filter (where a.calculator_key is not null and a.reason is null) > 0
+    ) known
+    left join (
+      select direction, count(*) filter (where kind = 'added') as added,
+        count(*) filter (where kind = 'removed') as removed, count(*) filter (where kind = 'unrenewed') as unrenewed
+      from value_difference
+      join staged_company c using (company_key)
+      join staged_calculator using (calculator_key)
+      where c.complete and ${selected}
+      group by direction
+    ) differing using (direction)`.execute(trx)
+  for (const { direction, seen, known } of rows) {
+    const countMore = (limit: number) => countUnchangedValues(trx, direction, limit, options)
+    const shown = { seen: Number(seen), known: Number(known) }
+    if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
+    await sql`
+      update absent_calculator a
+      set withheld = true, reason = case ${direction} when 'i' then 'too_few_inputs' else 'too_few_outputs' end
+      where reason is null and exists (
+        select from calculator_value v
+        where v.company_key = a.company_key and v.calculator_key = a.calculator_key and v.direction = ${direction}
+      )`.execute(trx)
+  }
+}
+
 /** How many calculators the staged companies are known to have, and how many of these the page shows. */
 async function countKnown(
   trx: Transaction<Schema>,
@@ -212,7 +246,7 @@ async function countKnown(
 async function countUnchanged(
   trx: Transaction<Schema>,
   limit: number,
-  { unchangedKeys, calculatorTypeIds }: RemoveOptions,
+  { unchangedKeys, calculatorTypeIds }: UnrenewedOptions,
 ): Promise<number> {
   if (unchangedKeys.length === 0) return 0
   const { rows } = await sql<{ rows: number }>`
