@@ -210,10 +210,11 @@ async function judged(
     return ok(`Files come from ${host}, which resolves, and may be called`, host)
   } catch (refused) {
     const { message, code } = refused as Error & { code?: string }
+    const passing = code === 'EAI_AGAIN' || code === 'download_failed'
     const todo =
-      code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+      code === 'ENOTFOUND' || passing
         ? 'check the name service of this machine'
         : 'if the files are meant to be there, add the host to pull.allowedHosts'
-    return code === 'EAI_AGAIN' ? advice(message, todo, host) : error(message, todo, host)
+    return passing ? advice(message, todo, host) : error(message, todo, host)
   }
 }

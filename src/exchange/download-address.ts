@@ -2,7 +2,7 @@ import { lookup as resolve } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import { callbackify } from 'node:util'
 import { type AddressKind, addressKind, ipBits } from '../network/address-kind.ts'
-import { DownloadRefused } from './errors.ts'
+import { DownloadFailed, DownloadRefused } from './errors.ts'
 
 type DownloadRules = {
   /** Base address of the service. */
@@ -74,6 +74,7 @@ export const systemLookup: HostLookup = (host) => resolve(host, { all: true, ver
 /**
  * Judges an IP literal. Node calls no resolver for one, so this happens before connecting.
  * @throws {DownloadRefused} when it leads where no result file may be.
+ * @throws {DownloadFailed} when only the service's own address could tell, and its name cannot be looked up.
  */
 export async function judgeLiteral(target: DownloadTarget, baseUrl: URL, lookup: HostLookup): Promise<void> {
   const kind = addressKind(target.host)
@@ -108,16 +109,19 @@ async function judgedAddresses(host: string, target: DownloadTarget, baseUrl: UR
 
 async function judgeKinds(host: string, kinds: AddressKind[], baseUrl: URL, lookup: HostLookup): Promise<void> {
   if (kinds.every((kind) => mayConnect(kind, []))) return
-  const baseKinds = await kindsOfBase(baseUrl, lookup)
+  const baseKinds = await kindsOfBase(host, baseUrl, lookup)
   const forbidden = kinds.find((kind) => !mayConnect(kind, baseKinds))
   if (forbidden === undefined) return
   throw new DownloadRefused(host, `its address is ${forbidden}; if the files are meant to be there, allow the host`)
 }
 
-async function kindsOfBase(baseUrl: URL, lookup: HostLookup): Promise<AddressKind[]> {
-  const host = bareHost(baseUrl)
-  const literal = addressKind(host)
+/** A look-up that fails passes by itself: it says nothing against the file's host. */
+async function kindsOfBase(host: string, baseUrl: URL, lookup: HostLookup): Promise<AddressKind[]> {
+  const base = bareHost(baseUrl)
+  const literal = addressKind(base)
   if (literal !== null) return [literal]
-  const addresses = await lookup(host).catch(() => [])
+  const addresses = await lookup(base).catch((cause: unknown) => {
+    throw new DownloadFailed(host, `the name of the service itself (${base}) could not be looked up`, { cause })
+  })
   return addresses.map(({ address }) => addressKind(address) ?? 'special')
 }

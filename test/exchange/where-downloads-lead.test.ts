@@ -63,6 +63,24 @@ describe('the addresses of a download', () => {
     expect((await download(url, { baseUrl: 'https://exchange.internal', ca: authority, lookup })).toString()).toBe('[]')
   })
 
+  it('fails, and is not refused, where the name of the base cannot be looked up for once', async () => {
+    await using server = await httpServer((_request, response) => response.end('[]'), valid)
+    let lookups = 0
+    const lookup = async (host: string) => {
+      if (host === 'exchange.internal' && lookups++ < 2) {
+        throw Object.assign(new Error('getaddrinfo EAI_AGAIN exchange.internal'), { code: 'EAI_AGAIN' })
+      }
+      return [{ address: '127.0.0.1', family: 4 }]
+    }
+    const options = { baseUrl: 'https://exchange.internal', ca: authority, lookup }
+    for (const host of ['localhost', '127.0.0.1']) {
+      const error = await rejection(openSmall(`https://${host}:${server.port}/`, options))
+      expect(error).toBeInstanceOf(DownloadFailed)
+      expect(error.message).toContain('exchange.internal')
+    }
+    expect((await download(`https://localhost:${server.port}/`, options)).toString()).toBe('[]')
+  })
+
   it('does not let a loopback base open other private networks', async () => {
     expect(await rejection(openSmall('http://169.254.169.254/'))).toBeInstanceOf(DownloadRefused)
     expect(await rejection(openSmall('http://10.0.0.1/'))).toBeInstanceOf(DownloadRefused)

@@ -29,7 +29,7 @@ beforeEach(async () => {
   await ferry.clear()
   await emptyTables(
     ferry.ledger.db,
-    ['company', 'calculator', 'calculator_variable', 'calculator_value', 'input_difference'],
+    ['company', 'calculator', 'calculator_variable', 'calculator_value', 'unrenewed_part', 'input_difference'],
     true,
   )
 })
@@ -236,7 +236,7 @@ describe('an input of one property', () => {
 
   it('an input of one property is absent where its calculator was removed', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
-    const kept = month('A/2', {}, { period: { year: 2024 } })
+    const kept = month('A/2', { [water]: '1' }, { period: { year: 2024 } })
     await compared([company('A', { calculators: [month('A/1', { [power]: '1' }), kept] })])
     await compared([company('A', { calculators: [kept] })])
     expect(await found()).toEqual(['absent H-1 2025 3 power 1 - period_not_returned'])
@@ -301,7 +301,7 @@ describe('an input of one property', () => {
 
   it('keeps the run that first found it, and says when it is another kind of difference', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
-    const kept = month('A/2', {}, { period: { year: 2024 } })
+    const kept = month('A/2', { [water]: '1' }, { period: { year: 2024 } })
     const shown = (value: string) => [company('A', { calculators: [month('A/1', { [power]: value }), kept] })]
     expect(await compared(shown('2'))).toMatchObject({ different: 1, new: 1 })
     expect(await compared(shown('3'))).toMatchObject({ different: 1, new: 0 })

@@ -116,6 +116,45 @@ describe.each(bothWays)('a search loaded %s', (_way, how) => {
     expect(await db.selectFrom('removals').selectAll().execute()).toHaveLength(10 + 5)
   })
 
+  const values = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`v${n}`, '1']))
+
+  it.each(['inputs', 'outputs'] as const)('keeps the calculators with which most of the %s would go', async (group) => {
+    const hotel = (name: string, years: [string, number][]) =>
+      company(name, {
+        calculators: years.map(([year, count]) =>
+          calculator(`${name} ${year}`, { inputs: values(1), outputs: values(1), [group]: values(count) }),
+        ),
+      })
+    const names = ['A', 'B', 'C', 'D']
+    const full = names.map((name) =>
+      hotel(name, [
+        ['2025', 1],
+        ['2024', 9],
+      ]),
+    )
+    await night([samplePage(full)], how)
+    const before = await known()
+    const page = samplePage(names.map((name) => hotel(name, [['2025', 1]])))
+    const reason = `too_few_${group}`
+    for (const again of [1, 2]) {
+      expect((await night([page], how)).counts).toMatchObject([{ removed: 0 }])
+      expect(await known()).toEqual(before)
+      expect(await marks(), `night ${again}`).toEqual([{ part: 'calculator', reason, withheld: true, parts: 4 }])
+    }
+    expect((await night([page], { ...how, minSeenShare: 0.1 })).counts).toMatchObject([{ removed: 4 * 10 }])
+    expect(await marks()).toEqual([])
+  })
+
+  it('counts what a page leaves out of its calculators with what would go with those that it lacks', async () => {
+    const hotel = (...years: [string, number][]) =>
+      company('A', { calculators: years.map(([year, count]) => calculator(`A ${year}`, { inputs: values(count) })) })
+    await night([samplePage([hotel(['2025', 6], ['2024', 4])])], how)
+    // What is new says nothing about how much is shown of the rest.
+    const page = samplePage([hotel(['2025', 4], ['2026', 20])])
+    expect((await night([page], how)).counts).toMatchObject([{ removed: 2 }])
+    expect(await marks()).toEqual([{ part: 'calculator', reason: 'too_few_inputs', withheld: true, parts: 1 }])
+  })
+
   it('withholds the company that holds most of the values, and says so', async () => {
     const large = company('large', {
       calculators: [

@@ -328,7 +328,7 @@ describe('a company that two pages of one search show differently', () => {
     'comes to the same, with no mark, where a third page gives %s in a form that cannot be read',
     async (_of, spoilt) => {
       const pages = [
-        a({ inputs: { e: '10' }, title: 'T1' }),
+        y(x({ inputs: { e: '10' }, title: 'T1' })),
         spoilt,
         a({ inputs: { e: '9' }, title: 'T2' }, { name: 'A2' }),
       ]

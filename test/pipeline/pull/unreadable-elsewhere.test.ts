@@ -138,21 +138,29 @@ describe('a calculator that another company shows and nobody can read', () => {
     },
   )
 
+  /** As its own company is shown; a calculator of these names stands for one that cannot be read, or has no id. */
+  const spoiltAs = (own: { calculators: unknown }) => ({
+    ...own,
+    calculators: (own.calculators as SampleCalculator[] | null)?.map((one) =>
+      one.id === uuid('unreadable x') ? unreadable('x') : one.id === uuid('nameless') ? { ...one, id: null } : one,
+    ) as never,
+  })
+
   it.each([
     ['cannot be read', { ...a('k'), calculators: null as never }],
     ['shows it in a form that cannot be read', a('k', 'unreadable x')],
     ['shows one without an id', a('k', 'nameless')],
   ])('goes to the company that shows it readably, in either order, where its own %s', async (_how, own) => {
-    const spoilt = (own.calculators as SampleCalculator[] | null)?.map((one) =>
-      one.id === uuid('unreadable x') ? unreadable('x') : one.id === uuid('nameless') ? { ...one, id: null } : one,
-    )
-    for (const order of [
-      [0, 1],
-      [1, 0],
-    ]) {
-      await night([[a('k', 'x'), ...others, c()]])
-      await night([[{ ...own, calculators: spoilt as never }], [c(calculator('x')), ...others]], order)
-      expect(await x()).toEqual([{ company: 'C', reason: null, values: 2 }])
+    const spoilt = { ...own, ...spoiltAs(own) }
+    for (const before of [[[a('k', 'x'), ...others, c()]], [[a('k'), ...others, c()], [a('x')]]]) {
+      for (const order of [
+        [0, 1],
+        [1, 0],
+      ]) {
+        await night(before)
+        await night([[spoilt], [c(calculator('x')), ...others]], order)
+        expect(await x()).toEqual([{ company: 'C', reason: null, values: 2 }])
+      }
     }
   })
 
@@ -164,4 +172,133 @@ describe('a calculator that another company shows and nobody can read', () => {
       expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
     },
   )
+})
+
+describe('a calculator that the page of its own company does not have and another page has in part', () => {
+  const bothOrders = [{ order: [0, 1] }, { order: [1, 0] }]
+  const inPart = { ...calculator('x'), inputs: { electricity: 5 } } as never
+  const values = async () => {
+    const { rows } = await sql`
+      select direction, value, not_renewed_reason as reason
+      from calculator_values where calculator_id = ${uuid('x')} order by 1`.execute(db)
+    return rows
+  }
+  const kept = [
+    { direction: 'input', value: '1234.50', reason: 'no_text' },
+    { direction: 'output', value: '0.25', reason: null },
+  ]
+
+  it.each(bothOrders)('moves with what could not be read of it, its pages loaded as $order', async ({ order }) => {
+    await first()
+    await night([[a('k'), ...others], [b(inPart)]], order)
+    expect(await x()).toEqual([{ company: 'B', reason: null, values: 2 }])
+    expect(await values()).toEqual(kept)
+    expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+  })
+
+  it.each(bothOrders)(
+    'stays whole where its company is on two pages for the first time, loaded as $order',
+    async ({ order }) => {
+      await first()
+      await night(
+        [
+          [a('k'), ...others],
+          [company('A', { calculators: [inPart] }), b()],
+        ],
+        order,
+      )
+      expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+      expect(await values()).toEqual(kept)
+      expect(await db.selectFrom('value_changes').selectAll().execute()).toEqual([])
+      expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+    },
+  )
+
+  it.each(bothOrders)('loses what it is shown without, once, its pages loaded as $order', async ({ order }) => {
+    await first()
+    const { outputs: _, ...withoutOutputs } = calculator('x')
+    await night([[a('k'), ...others], [b(withoutOutputs)]], order)
+    expect(await x()).toEqual([{ company: 'B', reason: null, values: 1 }])
+    const removals = db.selectFrom('removals').select(['company_id', 'calculator_id', 'direction', 'value'])
+    expect(await removals.execute()).toEqual([
+      { company_id: uuid('B'), calculator_id: uuid('x'), direction: 'output', value: '0.25' },
+    ])
+  })
+})
+
+describe('a calculator that no page shows of a company', () => {
+  const nameless = { ...calculator('nameless'), id: null } as never
+  const spoilt = [
+    ['has one without an id', company('A', { calculators: [nameless] })],
+    ['cannot be read', company('A', { calculators: null as never })],
+  ] as const
+  const marked = [{ company: 'A', reason: 'unidentified_calculators', values: 2 }]
+
+  it.each(spoilt)(
+    'stays, marked, in either order, where one of the two pages of its company %s',
+    async (_how, half) => {
+      for (const before of [[[a('k', 'x'), ...others, b()]], [[a('k'), ...others, b()], [a('x')]]]) {
+        for (const order of [
+          [0, 1],
+          [1, 0],
+        ]) {
+          await night(before)
+          const [seen] = await shown()
+          await night(
+            [
+              [a('k'), ...others],
+              [half, b()],
+            ],
+            order,
+          )
+          expect(await x()).toEqual(marked)
+          expect(await shown()).toEqual([seen])
+          expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+          expect(await db.selectFrom('value_changes').selectAll().execute()).toEqual([])
+          await night(before)
+          expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+        }
+      }
+    },
+  )
+
+  it('does not come back where an earlier search removed it, and a page of its company cannot be read', async () => {
+    await first()
+    await night([[a('k'), ...others, b()]])
+    for (const [, half] of spoilt)
+      await night([
+        [a('k'), ...others],
+        [half, b()],
+      ])
+    expect(await x()).toEqual([])
+  })
+
+  it('stays, marked, where its company was on two pages and is on one, with one without an id', async () => {
+    await night([[a('k'), ...others], [a('x')]])
+    await night([[company('A', { calculators: [calculator('k'), nameless] }), ...others]])
+    expect(await x()).toEqual(marked)
+  })
+
+  it.each(spoilt)('goes to the company that shows it, in any order, where one page of two %s', async (_how, half) => {
+    for (const order of ordersOf([0, 1, 2])) {
+      await first()
+      await night([[a('k'), ...others], [half], [b(calculator('x'))]], order)
+      expect(await x()).toEqual([{ company: 'B', reason: null, values: 2 }])
+    }
+  })
+
+  it.each(spoilt)('has no mark where a third page shows it, and one of its company %s', async (_how, half) => {
+    for (const order of ordersOf([0, 1, 2])) {
+      await first()
+      await night([[a('k'), ...others], [half, b()], [a('x')]], order)
+      expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+    }
+  })
+
+  /** When a search last showed the values of `x`. */
+  async function shown() {
+    const { rows } = await sql`
+      select distinct last_seen_at from calculator_value_history where calculator_id = ${uuid('x')}`.execute(db)
+    return rows
+  }
 })

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
-import { isSuspiciousWith, markAgain } from './unrenewed-parts.ts'
+import { countUnchangedValues, isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
@@ -57,27 +57,42 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
 }
 
 /**
- * Brings back, with their values, calculators that another page of the same search has removed and this one shows in a
- * form that cannot be read: they are there. They belong to the company that lost them. Which search removed one is
- * told by what is kept of its values; only where nothing is, by times. After the calculators were claimed, and judged
- * as readable or not.
+ * Brings back, with their values, calculators that another page of the same search has removed and that are there: this
+ * page shows them, or may, because their company cannot be read on it or holds a calculator that cannot be identified.
+ * They belong to the company that lost them: what this page gives of them is compared with what stood, as if this page
+ * had come first, and what it only may show is marked as not renewed. Which search removed one is told by what is kept
+ * of its values; only where nothing is, by times. After the calculators were claimed, and before their values are
+ * merged.
  * @returns how many values came back.
  */
-export async function bringBackUnreadable(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+  const inDoubt = sql`s.seen and not (s.readable and s.complete)`
   const { rows: some } = await sql<{ some: boolean }>`
-    select exists (select from staged_calculator where removed and not readable) as some`.execute(trx)
+    select exists (select from staged_calculator where removed)
+      or exists (select from staged_company s where ${inDoubt}) as some`.execute(trx)
   if (some[0]?.some !== true) return 0
   const keptOf = sql`
     select from removed_value r where r.company_key = k.company_key and r.calculator_key = k.calculator_key`
   const { rows } = await sql<{ rows: number }>`
-    with back as (
+    with sought as (
+      select calculator_key, false as in_doubt from staged_calculator where removed
+      union all
+      select k.calculator_key, true from staged_company s join calculator k using (company_key)
+      where ${inDoubt} and k.removed_at is not null
+        and not exists (select from staged_calculator t where t.calculator_key = k.calculator_key)
+    ), back as (
       update calculator k set removed_at = null, changed_at = statement_timestamp()
-      from staged_calculator s, company c
-      where s.removed and not s.readable and k.calculator_key = s.calculator_key
+      from sought s, company c
+      where k.calculator_key = s.calculator_key
         and case when exists (${keptOf}) then exists (${keptOf} and r.submission_id = ${submissionId})
           else k.removed_at >= (select planned_at from submission where submission_id = ${submissionId}) end
         and c.company_key = k.company_key and c.removed_at is null
-      returning k.company_key, k.calculator_key
+      returning k.company_key, k.calculator_key, s.in_doubt
+    ), marked as (
+      insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+      select company_key, 'calculator', calculator_key, 'unidentified_calculators', false, ${submissionId}::bigint
+      from back where in_doubt
+      ${markAgain}
     ), taken as (
       delete from removed_value r using back
       where r.company_key = back.company_key and r.calculator_key = back.calculator_key
@@ -99,36 +114,33 @@ export async function bringBackUnreadable(trx: Transaction<Schema>, submissionId
   return Number(rows[0]?.rows ?? 0)
 }
 
-type RemoveOptions = {
-  submissionId: number
-  /** The types that the search selected; empty for all. */
-  calculatorTypeIds: readonly string[]
-  /** 0 to 1. */
-  minSeenShare: number
-  /** Companies of the page that are as they were, so that they are not staged. */
-  unchangedKeys: readonly number[]
-}
-
 /**
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
  * that the search did not ask for stays, and so does one that another page has shown. Of a company that several pages
  * contain, in this search or in the last, nothing is removed before the search ends. What is absent stays, marked as
- * not renewed, where a calculator of the company could not be identified, where a person has brought it or a value of
- * it back, and all of it where the page shows a smaller share than `minSeenShare` of what its companies are known to
- * have.
+ * not renewed, where a calculator of the company could not be identified, on this page or another of the search, or the
+ * company could not be read on one of several; where a person has brought it or a value of it back; and all of it where
+ * the page shows a smaller share than `minSeenShare` of what its companies are known to have.
  * @returns how many values went.
  */
-export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
+export async function removeAbsentCalculators(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
   const { submissionId, calculatorTypeIds, minSeenShare } = options
+  // Of a company that was given whole nothing is in doubt, whatever else is said of it.
+  const inDoubt = sql`
+    case when s.seen then (
+      select not z.given and (z.whole or not (s.readable and s.complete)) from search_seen_company z
+      where z.submission_id = ${submissionId} and z.company_key = s.company_key
+    ) else not s.complete end`
   await sql`
     create temporary table absent_calculator on commit drop as
     select k.calculator_key, k.company_key, false as withheld,
-      case when not c.complete then 'unidentified_calculators' end as reason
-    from staged_company c join calculator k using (company_key)
-    where c.readable and k.removed_at is null
+      case when c.in_doubt then 'unidentified_calculators' end as reason
+    from (
+      select s.*, ${inDoubt} as in_doubt from staged_company s where s.readable or s.seen
+    ) c join calculator k using (company_key)
+    where (c.in_doubt or not c.seen and not c.on_many_pages) and k.removed_at is null
       and ${ofSelectedType(calculatorTypeIds)}
-      and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
-      and not c.seen and not c.on_many_pages`.execute(trx)
+      and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)`.execute(trx)
   const { rows: absent } = await sql<{ some: boolean }>`
     select exists (select from absent_calculator) as some`.execute(trx)
   if (absent[0]?.some !== true) return 0
@@ -148,6 +160,7 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
     await sql`
       update absent_calculator set reason = 'too_few_calculators', withheld = true where reason is null`.execute(trx)
   }
+  await withholdWithValues(trx, options)
   await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
     select company_key, 'calculator', calculator_key, reason, withheld, ${submissionId}::bigint
@@ -171,6 +184,49 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
   return Number(rows[0]?.rows ?? 0)
 }
 
+/**
+ * A few calculators may hold most of the inputs or outputs. Of either, what would go with them is judged together with
+ * what the page has not shown of the calculators on it, and those that hold some of it stay where that is suspicious.
+ */
+async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
+  const selected = ofSelectedType(options.calculatorTypeIds)
+  const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
+    select direction, stand - absent - coalesce(added, 0) - coalesce(unrenewed, 0) as seen,
+      stand - coalesce(added, 0) + coalesce(removed, 0) as known
+    from (
+      select v.direction, count(*) as stand, count(a.calculator_key) as absent
+      from staged_company c
+      join calculator k using (company_key)
+      join calculator_value v using (company_key, calculator_key)
+      left join absent_calculator a using (calculator_key)
+      where c.readable and c.complete and ${selected}
+        and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)
+      group by v.direction
+      having count(*) filter (where a.calculator_key is not null and a.reason is null) > 0
+    ) known
+    left join (
+      select direction, count(*) filter (where kind = 'added') as added,
+        count(*) filter (where kind = 'removed') as removed, count(*) filter (where kind = 'unrenewed') as unrenewed
+      from value_difference
+      join staged_company c using (company_key)
+      join staged_calculator using (calculator_key)
+      where c.complete and ${selected}
+      group by direction
+    ) differing using (direction)`.execute(trx)
+  for (const { direction, seen, known } of rows) {
+    const countMore = (limit: number) => countUnchangedValues(trx, direction, limit, options)
+    const shown = { seen: Number(seen), known: Number(known) }
+    if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
+    await sql`
+      update absent_calculator a
+      set withheld = true, reason = case ${direction} when 'i' then 'too_few_inputs' else 'too_few_outputs' end
+      where reason is null and exists (
+        select from calculator_value v
+        where v.company_key = a.company_key and v.calculator_key = a.calculator_key and v.direction = ${direction}
+      )`.execute(trx)
+  }
+}
+
 /** How many calculators the staged companies are known to have, and how many of these the page shows. */
 async function countKnown(
   trx: Transaction<Schema>,
@@ -190,7 +246,7 @@ async function countKnown(
 async function countUnchanged(
   trx: Transaction<Schema>,
   limit: number,
-  { unchangedKeys, calculatorTypeIds }: RemoveOptions,
+  { unchangedKeys, calculatorTypeIds }: UnrenewedOptions,
 ): Promise<number> {
   if (unchangedKeys.length === 0) return 0
   const { rows } = await sql<{ rows: number }>`

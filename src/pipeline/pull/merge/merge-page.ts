@@ -4,7 +4,7 @@ import { noteStagedProperties } from '../search/requested-properties.ts'
 import { claimCalculators, claimCompanies } from './claim-companies.ts'
 import { markSeen } from './known-companies.ts'
 import {
-  bringBackUnreadable,
+  bringBackRemoved,
   leaveOutLostMonths,
   removeAbsentCalculators,
   updateCalculators,
@@ -74,7 +74,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await noteStagedProperties(trx, pageId)
   await leaveOutLostMonths(trx)
   await settleContradictions(trx, submissionId, calculatorTypeIds)
-  const broughtBack = await bringBackUnreadable(trx, submissionId)
+  const broughtBack = await bringBackRemoved(trx, submissionId)
   const { values, added, changed, removed } = await mergeValues(trx, options)
   await updateCalculators(trx)
   const removedWithCalculators = await removeAbsentCalculators(trx, options)

@@ -10,6 +10,7 @@ import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value
 export type SearchEvidence = {
   /** It was ended before: that stands with it, or its pages had companies and what they showed was forgotten. */
   finished: boolean
+  pages: number
   pagesNotLoaded: number
   /** Pages of which only their place in a list said which they are: one may have been loaded for another. */
   pagesGuessed: number
@@ -63,6 +64,7 @@ export async function gatherEvidence(
   return {
     finished:
       counted?.ended === true || (Number(counted?.shown ?? 0) === 0 && pages.some((page) => page.companies > 0)),
+    pages: pages.length,
     pagesNotLoaded: pages.filter((page) => page.state !== 'loaded').length,
     pagesGuessed: pages.filter((page) => page.guessed).length,
     unidentifiedCompanies: Number(counted?.nameless ?? 0),

@@ -314,7 +314,7 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
       group by m.direction
     ) page using (direction)`.execute(trx)
   for (const { direction, seen, known } of rows) {
-    const countMore = (limit: number) => countUnchanged(trx, direction, limit, options)
+    const countMore = (limit: number) => countUnchangedValues(trx, direction, limit, options)
     const shown = { seen: Number(seen), known: Number(known) }
     if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
     await sql`
@@ -325,7 +325,8 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
   }
 }
 
-async function countUnchanged(
+/** How many inputs or outputs, up to a limit, the page shows of companies that are as they were. */
+export async function countUnchangedValues(
   trx: Transaction<Schema>,
   direction: 'i' | 'o',
   limit: number,

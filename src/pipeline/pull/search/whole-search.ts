@@ -86,6 +86,7 @@ export type FinishOptions = {
 
 /** Why absence from the search proves nothing. */
 type WithheldReason =
+  | 'no_pages'
   | 'search_partial'
   | 'pages_not_loaded'
   | 'pages_guessed'
@@ -167,11 +168,13 @@ export function reasonToWithhold(
   minSeenShare: number,
   partial = false,
 ): WithheldReason | null {
+  const { seenCompanies, knownCompanies, seenCalculators, knownCalculators } = evidence
+  // Whatever the share: an empty page shows that nothing is there, and no page shows nothing.
+  if (evidence.pages === 0 && knownCompanies + knownCalculators > 0) return 'no_pages'
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
   if (evidence.pagesGuessed > 0) return 'pages_guessed'
   if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
   if (partial) return 'search_partial'
-  const { seenCompanies, knownCompanies, seenCalculators, knownCalculators } = evidence
   if (isSuspicious({ seen: seenCompanies, known: knownCompanies }, minSeenShare)) return 'too_few_companies'
   if (isSuspicious({ seen: seenCalculators, known: knownCalculators }, minSeenShare)) return 'too_few_calculators'
   return null

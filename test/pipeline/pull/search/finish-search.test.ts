@@ -189,6 +189,7 @@ const nothingGone = { companies: 0, calculators: 0, withheld: false, reason: nul
 describe('the guard against suspiciously little', () => {
   const evidence = {
     finished: false,
+    pages: 1,
     pagesNotLoaded: 0,
     pagesGuessed: 0,
     unidentifiedCompanies: 0,
@@ -274,7 +275,7 @@ describe('the guard against suspiciously little', () => {
     })
   })
 
-  it('does not stop a first search that returns nothing, with an empty page and without a page', async () => {
+  it('lets a first search return nothing, and a later one an empty page, but not no page at all', async () => {
     expect(await database.finish(await search([{ companies: [] }]))).toEqual(nothingGone)
     const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
     const withoutPages = async () => {
@@ -287,8 +288,14 @@ describe('the guard against suspiciously little', () => {
     }
     expect(await database.finish(await withoutPages())).toEqual(nothingGone)
     await database.finish(await search([samplePage(hotels('A'))]))
-    expect(await database.finish(await withoutPages())).toMatchObject({ withheld: true, reason: 'too_few_companies' })
-    expect(await live()).toEqual(['A'])
+    for (const share of [{}, { minSeenShare: 0 }]) {
+      expect(await database.finish(await withoutPages(), share)).toMatchObject({ withheld: true, reason: 'no_pages' })
+      expect(await live()).toEqual(['A'])
+    }
+    const marks = db.selectFrom('unrenewed_part').select(['part', 'reason', 'withheld'])
+    expect(await marks.execute()).toEqual([{ part: 'company', reason: 'no_pages', withheld: false }])
+    const emptyPage = await search([{ companies: [] }])
+    expect(await database.finish(emptyPage, { minSeenShare: 0 })).toMatchObject({ withheld: false, companies: 1 })
   })
 
   it('counts a company whose values could not be read as seen', async () => {
