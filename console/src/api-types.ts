@@ -775,10 +775,15 @@ export interface ResendRowsData {
   streams: {
     stream: string;
     rows: number;
+    changed: number;
     known: number;
   }[];
   /** Some of them. */
   rows: Record<string, unknown>[];
+  /**
+   * Of them: rows that changed since they were accepted, or that the guard holds.
+   */
+  changed: number;
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[];
   /**

@@ -97,3 +97,15 @@ test('retry --run says what it marked although no run began, and does not end as
   })
   expect(await marks()).toEqual([true])
 })
+
+test('resend says of rows that changed since they were accepted what becomes of them', async () => {
+  await world.pool.query(`update acceptance set accepted_hash = '\\x01' where partner_id = 'H-0999'`)
+  const { stdout } = await call('resend', '--partner-id', 'H-0999', '--dry-run')
+  expect(stdout).toContain('1 row would be sent again (properties: 1). Nothing was changed.')
+  expect(stdout).toContain(
+    '1 of them has changed since it was accepted, or the guard holds it: it goes out as it is now',
+  )
+  const told = await call('resend', '--partner-id', 'H-0999', '--dry-run', '--json')
+  expect(JSON.parse(told.stdout)).toMatchObject({ total: 1, changed: 1, streams: [{ rows: 1, changed: 1 }] })
+  await world.pool.query(`update acceptance set accepted_hash = null where partner_id = 'H-0999'`)
+})

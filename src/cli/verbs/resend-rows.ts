@@ -193,8 +193,8 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       })
       if (total === 0) await requireHotel(db, options.partnerId)
       if (options.json) {
-        const { later, unjudged, mixed } = leftOut
-        const marked = { total, streams, rows, later, unjudged, mixed }
+        const { changed, later, unjudged, mixed } = leftOut
+        const marked = { total, streams, rows, changed, later, unjudged, mixed }
         printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked })
         return exitCodes.well
       }
@@ -210,11 +210,22 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
         return exitCodes.well
       }
       const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
-      printMarked(cli, options, { total, streams, remarks, shown })
+      const changed = changedWords(leftOut.changed)
+      printMarked(cli, options, { total, streams, remarks: [...changed, ...remarks], shown })
       return exitCodes.well
     },
     'write',
   )
+}
+
+/** What a resend means for rows that are not at the service as they are now. */
+function changedWords(rows: number): string[] {
+  if (rows === 0) return []
+  return [
+    rows === 1
+      ? '1 of them has changed since it was accepted, or the guard holds it: it goes out as it is now once nothing keeps it back, or as it was accepted if the change is taken back.'
+      : `${rows} of them have changed since they were accepted, or the guard holds them: they go out as they are now once nothing keeps them back, or as they were accepted if the change is taken back.`,
+  ]
 }
 
 type LeftOut = Pick<Awaited<ReturnType<typeof resendAccepted>>, 'later' | 'unjudged' | 'mixed'>

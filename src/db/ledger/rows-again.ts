@@ -104,14 +104,39 @@ export type ResendFilter = {
   alsoLater?: boolean
 }
 
-type ResendCounts = { stream: string; rows: number; known: number }
+export type ResendCounts = RetryCounts & {
+  /** Of the rows: those that changed since they were accepted, or that the guard holds. */
+  changed: number
+}
 
 /** Accepted as they stand, there at the partner, in no request, not held by the guard and not asked about already. */
+const standsAccepted = sql<boolean>`(
+  not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
+    and row.retry_action is null)`
+
+/**
+ * Something counts as accepted of a row that is there at the partner, and nobody has asked for it yet. Its newest
+ * content may be rejected, invalid, parked, held or in flight: once that is taken back, the row is accepted again with
+ * what the service may have lost. A retry asked for the newest content alone.
+ */
+const countsAsAccepted = sql<boolean>`(
+  row.accepted_hash is not null and row.gone_at is null
+    and (row.retry_action is null
+      or exists (select from action where action.action_id = row.retry_action and action.verb = 'retry')))`
+
+/** Whether a row, which the query must call `row`, changed since it was accepted, or is held by the guard. */
+const isChanged = sql<boolean>`(row.pending or row.guard_run is not null)`
+
+/** Which rows a resend can mark. By a difference: what stands as it was accepted was compared, and nothing else. */
 function resendable(filter: ResendFilter): RawBuilder<boolean> {
+  const { difference } = filter
+  return sql<boolean>`(${difference === undefined ? countsAsAccepted : standsAccepted} and ${passesResend(filter)})`
+}
+
+function passesResend(filter: ResendFilter): RawBuilder<boolean> {
   const { stream, partnerId, partnerIds, submissionId, since, difference, alsoLater = false } = filter
   const conditions = [
-    sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
-      and row.retry_action is null`,
+    sql`true`,
     ...(stream === undefined ? [] : [sql`row.stream = ${stream}`]),
     ...(partnerId === undefined ? [] : [sql`row.partner_id = ${partnerId}`]),
     ...(partnerIds === undefined ? [] : [sql`row.partner_id = any(${partnerIds}::text[])`]),
@@ -131,11 +156,17 @@ function resendable(filter: ResendFilter): RawBuilder<boolean> {
 }
 
 /** How many rows of each stream a resend would mark, and how many of it are known. */
-export async function countResendable(db: Database, filter: ResendFilter): Promise<ResendCounts[]> {
-  const { rows } = await sql<ResendCounts>`
-    select marked.stream, marked.rows,
+export async function countResendable(
+  db: Database,
+  filter: ResendFilter,
+): Promise<(ResendCounts & { known: number })[]> {
+  const { rows } = await sql<ResendCounts & { known: number }>`
+    select marked.*,
            (select count(*) from source_row where source_row.stream = marked.stream and gone_at is null) as known
-    from (select stream, count(*) as rows from ledger row where ${resendable(filter)} group by stream) marked
+    from (
+      select stream, count(*) as rows, count(*) filter (where ${isChanged}) as changed
+      from ledger row where ${resendable(filter)} group by stream
+    ) marked
     order by marked.stream`.execute(db)
   return rows
 }
@@ -171,7 +202,7 @@ export async function countLeftOut(db: Database, { difference, ...filter }: Rese
       where kind <> 'foreign'
       group by row_id
     ) found on found.row_id = row.row_id
-    where ${resendable(filter)} and (${difference} = 'any' or ${difference} = any(found.kinds))
+    where ${standsAccepted} and ${passesResend(filter)} and (${difference} = 'any' or ${difference} = any(found.kinds))
       and (found.unjudged or ${difference} = 'absent' and 'different' = any(found.kinds)
         and not ${isSince(
           sql`row.accepted_at`,
@@ -194,20 +225,26 @@ export async function resendableRows(
   return rows
 }
 
-/** Marks accepted rows to be sent again by the next run. @returns how many of each stream. */
+/**
+ * Marks accepted rows to be sent again by the next run; the mark of a retry gives way. What waited for another
+ * statement that marks sees in the view `ledger` how the row was before that one.
+ * @returns how many of each stream.
+ */
 export async function markForResend(
   trx: Transaction<Schema>,
   actionId: number,
   filter: ResendFilter,
-): Promise<RetryCounts[]> {
-  const { rows } = await sql<RetryCounts>`
+): Promise<ResendCounts[]> {
+  const { rows } = await sql<ResendCounts>`
     with marked as (
       update acceptance set retry_action = ${actionId}
       from ledger row
-      where row.row_id = acceptance.row_id and ${resendable(filter)} and ${isUnmarked}
-      returning row.stream
+      where row.row_id = acceptance.row_id and ${resendable(filter)}
+        and acceptance.retry_action is not distinct from row.retry_action
+      returning row.stream, ${isChanged} as changed
     )
-    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
+    select stream, count(*) as rows, count(*) filter (where changed) as changed
+    from marked group by stream order by stream`.execute(trx)
   return rows
 }
 

@@ -60,8 +60,19 @@ export const againRoutes: readonly Route[] = [
     answers: {
       200: z.object({
         total: z.number().int(),
-        streams: z.array(z.object({ stream: z.string(), rows: z.number().int(), known: z.number().int() })),
+        streams: z.array(
+          z.object({
+            stream: z.string(),
+            rows: z.number().int(),
+            changed: z.number().int(),
+            known: z.number().int(),
+          }),
+        ),
         rows: z.array(document).describe('Some of them.'),
+        changed: z
+          .number()
+          .int()
+          .describe('Of them: rows that changed since they were accepted, or that the guard holds.'),
         beyond_guard: z.array(z.string()).describe('Streams of which this is more than the guard lets through.'),
         later: z
           .number()

@@ -9,6 +9,7 @@ import {
   countResendable,
   markForResend,
   markForRetry,
+  type ResendCounts,
   type ResendFilter,
   type RetryCounts,
   resendableRows,
@@ -40,11 +41,11 @@ export async function retryRejected(
 }
 
 /** Writes down what a person has marked, with how many rows that were; nothing where there were none. */
-async function recordMarked(
+async function recordMarked<Counts extends RetryCounts>(
   trx: Transaction<Schema>,
   action: Omit<Parameters<typeof recordAction>[1], 'rows' | 'result'>,
-  mark: (actionId: number) => Promise<RetryCounts[]>,
-): Promise<RetryCounts[]> {
+  mark: (actionId: number) => Promise<Counts[]>,
+): Promise<Counts[]> {
   const actionId = await recordAction(trx, { ...action, rows: 0 })
   const counts = await mark(actionId)
   const rows = rowsOf(counts)
@@ -58,6 +59,10 @@ async function recordMarked(
 
 function rowsOf(counts: readonly RetryCounts[]): number {
   return counts.reduce((sum, { rows }) => sum + rows, 0)
+}
+
+function changedOf(counts: readonly ResendCounts[]): number {
+  return counts.reduce((sum, { changed }) => sum + changed, 0)
 }
 
 /** Rows that are shown as examples of what a resend marks. */
@@ -80,6 +85,8 @@ type Resent = {
   total: number
   streams: Awaited<ReturnType<typeof countResendable>>
   rows: Awaited<ReturnType<typeof resendableRows>>
+  /** Of the rows: those that changed since they were accepted, or that the guard holds. */
+  changed: number
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[]
   /** Rows that are so too and are left alone, because the service changed them after they were sent. */
@@ -91,7 +98,8 @@ type Resent = {
 }
 
 /**
- * Marks rows that the service accepted to be sent again as they are, once, by the next run. What is told is what was
+ * Marks rows that the service accepted to be sent again, once, by the next run: as they are, also those that changed
+ * since, and as they were accepted if they change back. What is told is what was
  * marked: another person may have marked some of them since they were counted.
  * @throws {ActionRefused} resend_beyond_guard when that is more than the guard lets through; nothing is marked then.
  */
@@ -104,7 +112,8 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
   )
   const beyond_guard = tooMuch.map(({ stream }) => stream)
   const later = await countLater(db, filter, total)
-  const resent = { total, streams, rows, beyond_guard, later, ...(await countLeftOut(db, filter)) }
+  const changed = changedOf(streams)
+  const resent = { total, streams, rows, changed, beyond_guard, later, ...(await countLeftOut(db, filter)) }
   const { actor } = how
   if (actor === null || total === 0) return resent
   if (tooMuch.length > 0 && !how.beyondGuard) {
@@ -121,7 +130,7 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
     .transaction()
     .execute((trx) => recordMarked(trx, action, (actionId) => markForResend(trx, actionId, filter)))
   const told = marked.map((one) => ({ known: 0, ...streams.find(({ stream }) => stream === one.stream), ...one }))
-  return { ...resent, total: rowsOf(marked), streams: told }
+  return { ...resent, total: rowsOf(marked), changed: changedOf(marked), streams: told }
 }
 
 async function countLater(db: Database, filter: ResendFilter, total: number): Promise<number> {

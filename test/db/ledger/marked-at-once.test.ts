@@ -67,6 +67,17 @@ it('a resend that waits for another one marks none of the rows that the other ma
   expect(await actions()).toEqual([{ verb: 'retry', rows: 2 }])
 })
 
+it('a resend that waits for another one marks no row that stood under a retry before both', async () => {
+  await retryRejected({ db: ledger.db, now: () => new Date() }, {}, actor)
+  await sql`update acceptance set accepted_hash = '\\x01'`.execute(ledger.db)
+  expect(await markedFirst(markForResend, resend)).toMatchObject({ total: 0, streams: [] })
+})
+
+it('a resend tells how many of the rows that it marked have changed since they were accepted', async () => {
+  await sql`update acceptance set accepted_hash = '\\x01' where partner_id in ('H-2', 'H-3')`.execute(ledger.db)
+  expect(await resend()).toMatchObject({ total: 3, changed: 2, streams: [{ rows: 3, changed: 2, known: 4 }] })
+})
+
 it('a resend records and tells as many rows as it marked', async () => {
   expect(await resend()).toMatchObject({ total: 2, streams: [{ stream: 'properties', rows: 2, known: 4 }] })
   expect(await actions()).toEqual([{ verb: 'resend', rows: 2 }])

@@ -221,3 +221,64 @@ describe('a mark of a row that changes and is not sent as it is', () => {
     expect(accepted_hash).not.toBeNull()
   })
 })
+
+describe('a row whose newest content the service does not have when a resend is asked for', () => {
+  beforeEach(accept)
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['was rejected', refuse],
+    ['is invalid', () => sql`update acceptance set invalid_reason = 'no number'`.execute(ledger.db)],
+    ['waits', () => Promise.resolve()],
+    ['is held by the guard', () => changeProperty({ guard_run: 1, guard_change: 'changed' })],
+  ])(
+    'a resend of a row that changed and %s sends what was accepted once the change is taken back',
+    async (_, stand) => {
+      await ledger.landChecked('properties', [changed])
+      await stand()
+      await mark({})
+      await ledger.landChecked('properties', [accepted])
+      await changeProperty({ guard_run: null, guard_change: null })
+      expect(await released()).toEqual([1, 0])
+      expect(await property()).toMatchObject({ pending: true, outcome_code: 'sent_again', retry_action: null })
+    },
+  )
+
+  it('a resend of a row that the guard holds as gone sends it once it is there again', async () => {
+    await changeProperty({ guard_run: 1, guard_change: 'gone' })
+    await mark({})
+    expect(await released()).toEqual([0, 0])
+    await changeProperty({ guard_run: null, guard_change: null })
+    expect(await released()).toEqual([1, 0])
+  })
+
+  it('a resend of a rejected change tries it once more, and sends what was accepted if it is rejected again', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({})
+    expect(await released()).toEqual([1, 0])
+    expect(await property()).toMatchObject({ refused_hash: null, accepted_hash: null })
+    await refuse()
+    await ledger.landChecked('properties', [accepted])
+    expect((await property()).pending).toBe(true)
+  })
+
+  it('a resend takes the place of a retry, and a retry not that of a resend', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({}, 'retry')
+    const { retry_action } = await property()
+    await mark({})
+    const later = (await property()).retry_action
+    expect(later).not.toEqual(retry_action)
+    await mark({}, 'retry')
+    expect((await property()).retry_action).toEqual(later)
+    await ledger.landChecked('properties', [accepted])
+    expect(await released()).toEqual([1, 0])
+  })
+
+  it('a resend of what a comparison found otherwise leaves out a row that has changed since', async () => {
+    await ledger.landChecked('properties', [changed])
+    await mark({ difference: 'any' })
+    expect((await property()).retry_action).toBeNull()
+  })
+})

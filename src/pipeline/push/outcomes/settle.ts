@@ -89,8 +89,8 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
 
 /**
  * Has the next run ask again which company each of these properties is: the service names them with another one than
- * their mapping does. Until it has answered, nothing is sent for them. Properties whose mapping is pending anyway are
- * left as they are.
+ * their mapping does. Until it has answered, nothing is sent for them. Properties of which nothing counts as accepted
+ * are left as they are: their mapping is asked for anyway.
  */
 async function mapAgain(
   { now, logger }: Pick<Deps, 'now' | 'logger'>,
