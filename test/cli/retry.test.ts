@@ -109,3 +109,16 @@ test('resend says of rows that changed since they were accepted what becomes of 
   expect(JSON.parse(told.stdout)).toMatchObject({ total: 1, changed: 1, streams: [{ rows: 1, changed: 1 }] })
   await world.pool.query(`update acceptance set accepted_hash = null where partner_id = 'H-0999'`)
 })
+
+test('resend names in a dry run the streams of which it would mark nothing without --beyond-guard', async () => {
+  const strict = ['--set', 'guard.minRows=1', '--set', 'guard.maxChangedShare=0']
+  const asked = ['resend', '--stream', 'properties', ...strict]
+  const refusal = 'That is more than the guard lets through (properties): without --beyond-guard nothing is marked.'
+  const told = await call(...asked, '--dry-run')
+  expect({ code: told.code, stdout: told.stdout }).toEqual({ code: 0, stdout: expect.stringContaining(refusal) })
+  expect((await call(...asked, '--dry-run', '--beyond-guard')).stdout).not.toContain(refusal)
+  expect(JSON.parse((await call(...asked, '--dry-run', '--json')).stdout)).toMatchObject({
+    beyond_guard: ['properties'],
+  })
+  expect(await call(...asked)).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing was marked') })
+})

@@ -179,7 +179,7 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
     cli,
     options,
     async ({ db }, { guard }) => {
-      const { streams, rows, total, ...leftOut } = await resendAccepted(db, {
+      const { streams, rows, total, ...told } = await resendAccepted(db, {
         filter,
         guard,
         beyondGuard: options.beyondGuard === true,
@@ -193,12 +193,10 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       })
       if (total === 0) await requireHotel(db, options.partnerId)
       if (options.json) {
-        const { changed, later, unjudged, mixed } = leftOut
-        const marked = { total, streams, rows, changed, later, unjudged, mixed }
-        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked })
+        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows, ...told })
         return exitCodes.well
       }
-      const remarks = leftOutWords(leftOut)
+      const remarks = leftOutWords(told)
       if (total === 0) {
         printLine(
           cli.stdout,
@@ -210,12 +208,19 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
         return exitCodes.well
       }
       const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
-      const changed = changedWords(leftOut.changed)
-      printMarked(cli, options, { total, streams, remarks: [...changed, ...remarks], shown })
+      const { changed, beyond_guard } = told
+      const first = [...(options.beyondGuard ? [] : guardWords(beyond_guard)), ...changedWords(changed)]
+      printMarked(cli, options, { total, streams, remarks: [...first, ...remarks], shown })
       return exitCodes.well
     },
     'write',
   )
+}
+
+/** That without a dry run the same command would mark nothing. */
+function guardWords(streams: readonly string[]): string[] {
+  if (streams.length === 0) return []
+  return [`That is more than the guard lets through (${streams.join(', ')}): without --beyond-guard nothing is marked.`]
 }
 
 /** What a resend means for rows that are not at the service as they are now. */
