@@ -798,6 +798,10 @@ export interface ResendRowsData {
    * Calculators with absent inputs that stay as they are: other inputs of theirs are different.
    */
   mixed: number;
+  /**
+   * Rows that stay as they are: no run sends their stream, which is not in the configuration.
+   */
+  unconfigured: number;
 }
 
 export interface RereadStreamPayload {

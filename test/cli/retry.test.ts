@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
@@ -121,4 +123,17 @@ test('resend names in a dry run the streams of which it would mark nothing witho
     beyond_guard: ['properties'],
   })
   expect(await call(...asked)).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing was marked') })
+})
+
+test('resend marks nothing of a stream that no run sends, and says how much that is', async () => {
+  await using settings = await workingFolder()
+  await writeFile(join(settings.path, 'nightferry.yaml'), 'streams: { omissions: { query: select, cursor: x } }')
+  const asked = ['resend', '--stream', 'properties']
+  const told = await nightferry(settings.path, asked, world.environment())
+  expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('No row can be marked.') })
+  expect(told.stdout).toContain('3 more rows of streams that are not in the configuration: no run sends them')
+  const json = await nightferry(settings.path, [...asked, '--json'], world.environment())
+  expect(JSON.parse(json.stdout)).toMatchObject({ total: 0, unconfigured: 3 })
+  const { rows } = await world.pool.query(`select from action where verb = 'resend'`)
+  expect(rows).toEqual([])
 })

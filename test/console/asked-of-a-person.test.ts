@@ -131,10 +131,11 @@ it('a resend of rows of which a reason alone is said means all accepted ones, in
 })
 
 it('a resend says in its preview what becomes of rows that changed since they were accepted', async () => {
-  await marks('resend', page, undefined, { changed: 2 })
+  await marks('resend', page, undefined, { changed: 2, unconfigured: 4 })
   await here.open('rows?state=rejected')
   await button('Resend accepted …').click()
   await dialog().getByText('2 of them have changed since they were accepted, or the guard holds them').waitFor()
+  await dialog().getByText('4 more rows of streams that are not in the configuration').waitFor()
   await button('Leave it').click()
 })
 

@@ -176,6 +176,8 @@ type Preview = {
   streams: { stream: string; rows: number }[]
   /** Of the rows: those that changed since they were accepted, or that the guard holds. */
   changed: number
+  /** Rows that stay as they are, because no run sends their stream. */
+  unconfigured: number
   beyond: string[]
 }
 
@@ -231,8 +233,8 @@ function Send({
     try {
       const answer = await post<RetryRowsData & Partial<ResendRowsData>>(paths[verb], { ...body, dryRun })
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
-      const { streams, changed = 0, beyond_guard: beyond = [] } = answer
-      setPreview(dryRun ? { verb, body, seen, streams, changed, beyond } : null)
+      const { streams, changed = 0, unconfigured = 0, beyond_guard: beyond = [] } = answer
+      setPreview(dryRun ? { verb, body, seen, streams, changed, unconfigured, beyond } : null)
       setSaid(
         dryRun ? null : `${counted(rows, 'row')} marked; the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`,
       )
@@ -264,7 +266,7 @@ function Send({
           <p>{scopeWords(preview)}</p>
           <p>
             {total === 0
-              ? 'No row is like that, or all of them are marked already.'
+              ? `No ${preview.unconfigured > 0 ? 'row can be marked' : 'row is like that, or all of them are marked already'}.`
               : `${counted(total, 'row')} would be marked. The next run sends ${total === 1 ? 'it' : 'them'} again as ${total === 1 ? 'it is' : 'they are'}, once.`}
           </p>
           {total > 0 && (
@@ -279,6 +281,12 @@ function Send({
             />
           )}
           {preview.changed > 0 && <p>{changedWords(preview.changed)}</p>}
+          {preview.unconfigured > 0 && (
+            <p>
+              {counted(preview.unconfigured, 'more row')} of streams that are not in the configuration: no run sends
+              them, so nothing of them is marked.
+            </p>
+          )}
           {preview.beyond.length > 0 && (
             <p class="notice failed">
               That is more of {preview.beyond.join(', ')} than the guard lets through. If it is meant: nightferry resend

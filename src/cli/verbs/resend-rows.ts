@@ -2,12 +2,13 @@ import { night } from '../../config/known-names.ts'
 import { requireSettings } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
-import { countRetryable, type ResendFilter, type RetryCounts, retryableRows } from '../../db/ledger/rows-again.ts'
+import type { ResendFilter } from '../../db/ledger/rows-again.ts'
+import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/rows-to-retry.ts'
 import { isPaused } from '../../db/runs/job-requests.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { resendAccepted, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
 import { ActionRefused } from '../../pipeline/deps.ts'
-import { needsGroup } from '../../pipeline/streams/our-streams.ts'
+import { carriedStreams, needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { filterOf, readConfig, readContract, requireStream } from '../read-config.ts'
@@ -178,10 +179,11 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
   return await withDatabase(
     cli,
     options,
-    async ({ db }, { guard }) => {
+    async ({ db }, config) => {
       const { streams, rows, total, ...told } = await resendAccepted(db, {
         filter,
-        guard,
+        carried: carriedStreams(readContract(cli, config), config),
+        guard: config.guard,
         beyondGuard: options.beyondGuard === true,
         actor: options.dryRun ? null : actingUser(cli),
         at: cli.now(),
@@ -233,16 +235,18 @@ function changedWords(rows: number): string[] {
   ]
 }
 
-type LeftOut = Pick<Awaited<ReturnType<typeof resendAccepted>>, 'later' | 'unjudged' | 'mixed'>
+type LeftOut = Pick<Awaited<ReturnType<typeof resendAccepted>>, 'later' | 'unjudged' | 'mixed' | 'unconfigured'>
 
-/** What has the difference and is not marked, and why: a line for each reason. */
-function leftOutWords({ later, unjudged, mixed }: LeftOut): string[] {
+/** What is as it was asked for and is not marked, and why: a line for each reason. */
+function leftOutWords({ later, unjudged, mixed, unconfigured }: LeftOut): string[] {
   const waiting = `${counted(unjudged, 'row')} found so before, which the newest comparison did not judge: left until one does.`
   const both = `${counted(mixed, 'calculator')} with other inputs that are different: --difference different sends all of each.`
+  const unsent = `${counted(unconfigured, 'more row')} of streams that are not in the configuration: no run sends them, so nothing of them is marked.`
   return [
     ...(later === 0 ? [] : [laterWords(later)]),
     ...(unjudged === 0 ? [] : [waiting]),
     ...(mixed === 0 ? [] : [both]),
+    ...(unconfigured === 0 ? [] : [unsent]),
   ]
 }
 

@@ -4,6 +4,7 @@ import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { bringBack, rereadStream, resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, pageOfRemovals, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
+import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
 import { knownStream, Problem } from '../problem.ts'
 import { document, limit, moment, placeOf, type Route, route, wholeNumber } from '../route.ts'
 import { dryRun, refuseAll, refuseWhileRunning } from './action-routes.ts'
@@ -86,6 +87,10 @@ export const againRoutes: readonly Route[] = [
           .number()
           .int()
           .describe('Calculators with absent inputs that stay as they are: other inputs of theirs are different.'),
+        unconfigured: z
+          .number()
+          .int()
+          .describe('Rows that stay as they are: no run sends their stream, which is not in the configuration.'),
       }),
     },
     handle: async ({ deps }, { body, actor }) => {
@@ -105,6 +110,7 @@ export const againRoutes: readonly Route[] = [
       const asked = Object.entries(told).filter(([, value]) => value !== undefined && value !== false)
       return await resendAccepted(deps.db, {
         filter,
+        carried: carriedStreams(deps.contract, deps.config),
         guard: deps.config.guard,
         beyondGuard,
         actor: body.dryRun ? null : actor,

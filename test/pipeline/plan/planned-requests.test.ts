@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
@@ -60,12 +61,12 @@ it('the plan says of a row that changed, and was rejected or not, why it goes ou
   const actor = { user: 'somebody', host: 'here' }
   await ledger.inTransaction(async (trx) => {
     const action = { verb: 'resend', actor, at: new Date(), rows: 3, asked: {} } as const
-    await markForResend(trx, await recordAction(trx, action), {})
+    await markForResend(trx, await recordAction(trx, action), streamNames, {})
   })
   const runId = await ledger.startRun()
   const rows = await ledger.inTransaction(async (trx) => {
     await rememberRejected(trx)
-    await releaseResends(trx, {})
+    await releaseResends(trx, {}, streamNames)
     await releaseRetries(trx)
     await planKind(trx, {
       ...{ judgesProperties: false, runId, kind: 'company_mappings', requires: {}, partitionBy: null },
