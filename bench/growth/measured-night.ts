@@ -266,7 +266,7 @@ class Night {
 
   private async preflight(): Promise<void> {
     await countPending(this.db, this.runId)
-    await this.inTransaction((trx) => findContradictions(trx, basis, new Date()))
+    await this.inTransaction((trx) => findContradictions(trx, basis, new Date(), streamNames))
     for await (const rows of unjudgedRows(this.db, basis, judgedAtOnce)) {
       const judgements = rows.map(({ row_id, hash }) => ({ row_id, hash, invalid_reason: null, warnings: [] }))
       await storeJudgements(this.db, basis, judgements)

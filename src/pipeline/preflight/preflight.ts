@@ -63,7 +63,8 @@ export async function judgeRows(
 ): Promise<{ judged: number; invalid: number; contradicting: number }> {
   const { db } = deps
   const { basis, rules } = await judgingOf(deps)
-  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since, which))
+  const carried = carriedStreams(deps.contract, deps.config)
+  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since, carried, which))
   const counts = { judged: 0, invalid: 0, contradicting }
   let reference: ReferenceIndex | null = null
   for await (const rows of unjudgedRows(db, basis, batchRows)) {

@@ -38,7 +38,9 @@ export type JudgedLedger = AsyncDisposable & {
 export async function openJudgedLedger(): Promise<JudgedLedger> {
   const ferry = await openFerry()
   // Nothing is called there.
-  const deps = ferry.deps('http://127.0.0.1:9')
+  const given = ferry.deps('http://127.0.0.1:9')
+  const streams = Object.fromEntries(streamNames.map((name) => [name, given.config.streams.properties]))
+  const deps = { ...given, config: { ...given.config, streams } }
   const { ledger } = ferry
   return {
     ferry,
