@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { pino } from 'pino'
+import { streamNames } from '../src/config/known-names.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
@@ -33,7 +34,9 @@ const pool = createPool(cluster.url('own'), {
   onIdleError: () => {},
 })
 const deps = {
-  config: settings.parse({}),
+  config: settings.parse({
+    streams: Object.fromEntries(streamNames.map((name) => [name, { query: 'select', cursor: 'x' }])),
+  }),
   required: { customIdentifierId: id(1) },
   contract: loadContract(fileURLToPath(new URL('../config/contract.yaml', import.meta.url))),
   pool,

@@ -11,6 +11,7 @@ import { availableParallelism, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
+import { streamNames } from '../src/config/known-names.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { storeDifferences } from '../src/db/differences/difference-records.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
@@ -117,7 +118,7 @@ async function printTimes(url: string, pool: pg.Pool): Promise<void> {
     'what was sent compared with what came back',
     await undone(url, async (trx) => {
       const proven = { submissionId: search.id, calculatorTypeIds: [] }
-      await stageInputs(trx, proven)
+      await stageInputs(trx, proven, streamNames)
       await judgeInputs(trx, proven)
       await storeDifferences(trx, search.run, search.id)
       const { rows } = await sql<{ found: number }>`select count(*) as found from input_difference`.execute(trx)

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Transaction } from 'kysely'
 import type pg from 'pg'
+import { streamNames } from '../../src/config/known-names.ts'
 import { settings } from '../../src/config/schema.ts'
 import { createDatabase, type Database, withSession } from '../../src/db/database.ts'
 import {
@@ -14,7 +15,8 @@ import { type NamedError, outcomesFromErrors } from '../../src/db/ledger/error-o
 import { outcomesFromResultFile } from '../../src/db/ledger/file-outcomes.ts'
 import { planKind } from '../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../src/db/ledger/resend-policy.ts'
-import { markForRetry, releaseRetries } from '../../src/db/ledger/rows-again.ts'
+import { releaseRetries } from '../../src/db/ledger/rows-again.ts'
+import { markForRetry } from '../../src/db/ledger/rows-to-retry.ts'
 import { releaseUnsent, settleRows } from '../../src/db/ledger/settle-outcomes.ts'
 import { earlierPart, insertPart, rowsToSplit } from '../../src/db/ledger/split-submission.ts'
 import { storeMappings } from '../../src/db/ledger/store-mappings.ts'
@@ -173,7 +175,7 @@ class Night {
     await this.stage('comparison', () =>
       this.inTransaction(async (trx) => {
         const search = { submissionId, calculatorTypeIds: [] }
-        await stageInputs(trx, search)
+        await stageInputs(trx, search, streamNames)
         await judgeInputs(trx, search)
         await storeDifferences(trx, this.runId, submissionId)
       }),
@@ -190,7 +192,8 @@ class Night {
   /** One row in fifty differs. */
   private async compareShown(trx: Transaction<Schema>, search: ComparedSearch): Promise<void> {
     await createFindings(trx)
-    for await (const companies of comparedCompanies(trx, kinds.framework_answers.streams, search)) {
+    const compared = { streams: kinds.framework_answers.streams, carried: streamNames }
+    for await (const companies of comparedCompanies(trx, compared, search)) {
       const differing = companies.flatMap(({ company_id, rows }) =>
         rows
           .filter(({ row_id }) => row_id % 50 === 1)
@@ -263,7 +266,7 @@ class Night {
 
   private async preflight(): Promise<void> {
     await countPending(this.db, this.runId)
-    await this.inTransaction((trx) => findContradictions(trx, basis, new Date()))
+    await this.inTransaction((trx) => findContradictions(trx, basis, new Date(), streamNames))
     for await (const rows of unjudgedRows(this.db, basis, judgedAtOnce)) {
       const judgements = rows.map(({ row_id, hash }) => ({ row_id, hash, invalid_reason: null, warnings: [] }))
       await storeJudgements(this.db, basis, judgements)

@@ -783,10 +783,15 @@ export interface ResendRowsData {
   streams: {
     stream: string;
     rows: number;
+    changed: number;
     known: number;
   }[];
   /** Some of them. */
   rows: Record<string, unknown>[];
+  /**
+   * Of them: rows that changed since they were accepted, or that the guard holds.
+   */
+  changed: number;
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[];
   /**
@@ -801,6 +806,10 @@ export interface ResendRowsData {
    * Calculators with absent inputs that stay as they are: other inputs of theirs are different.
    */
   mixed: number;
+  /**
+   * Rows that stay as they are: no run sends their stream, which is not in the configuration.
+   */
+  unconfigured: number;
 }
 
 export interface RereadStreamPayload {

@@ -45,7 +45,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
       ] satisfies ResendOptions['difference'][]),
     )
     .option('--also-later', 'with --difference: also rows that the service changed after they were sent')
-    .option('--all', 'every accepted row')
+    .option('--all', 'everything that was accepted, also of rows that changed since')
     .option('--beyond-guard', 'also if it is more than the guard lets through')
     .option('--dry-run', 'say which and how many, and change nothing')
     .action(async (options: ResendOptions) => done(await (await import('./verbs/resend-rows.ts')).resend(cli, options)))

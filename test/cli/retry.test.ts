@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
@@ -96,4 +98,42 @@ test('retry --run says what it marked although no run began, and does not end as
     error: { code: 'job_paused', message: expect.stringContaining('nightly-sync is paused') },
   })
   expect(await marks()).toEqual([true])
+})
+
+test('resend says of rows that changed since they were accepted what becomes of them', async () => {
+  await world.pool.query(`update acceptance set accepted_hash = '\\x01' where partner_id = 'H-0999'`)
+  const { stdout } = await call('resend', '--partner-id', 'H-0999', '--dry-run')
+  expect(stdout).toContain('1 row would be sent again (properties: 1). Nothing was changed.')
+  expect(stdout).toContain(
+    '1 of them has changed since it was accepted, or the guard holds it: it goes out as it is now',
+  )
+  const told = await call('resend', '--partner-id', 'H-0999', '--dry-run', '--json')
+  expect(JSON.parse(told.stdout)).toMatchObject({ total: 1, changed: 1, streams: [{ rows: 1, changed: 1 }] })
+  await world.pool.query(`update acceptance set accepted_hash = null where partner_id = 'H-0999'`)
+})
+
+test('resend names in a dry run the streams of which it would mark nothing without --beyond-guard', async () => {
+  const strict = ['--set', 'guard.minRows=1', '--set', 'guard.maxChangedShare=0']
+  const asked = ['resend', '--stream', 'properties', ...strict]
+  const refusal = 'That is more than the guard lets through (properties): without --beyond-guard nothing is marked.'
+  const told = await call(...asked, '--dry-run')
+  expect({ code: told.code, stdout: told.stdout }).toEqual({ code: 0, stdout: expect.stringContaining(refusal) })
+  expect((await call(...asked, '--dry-run', '--beyond-guard')).stdout).not.toContain(refusal)
+  expect(JSON.parse((await call(...asked, '--dry-run', '--json')).stdout)).toMatchObject({
+    beyond_guard: ['properties'],
+  })
+  expect(await call(...asked)).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing was marked') })
+})
+
+test('resend marks nothing of a stream that no run sends, and says how much that is', async () => {
+  await using settings = await workingFolder()
+  await writeFile(join(settings.path, 'nightferry.yaml'), 'streams: { omissions: { query: select, cursor: x } }')
+  const asked = ['resend', '--stream', 'properties']
+  const told = await nightferry(settings.path, asked, world.environment())
+  expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('No row can be marked.') })
+  expect(told.stdout).toContain('3 more rows of streams that are not in the configuration: no run sends them')
+  const json = await nightferry(settings.path, [...asked, '--json'], world.environment())
+  expect(JSON.parse(json.stdout)).toMatchObject({ total: 0, unconfigured: 3 })
+  const { rows } = await world.pool.query(`select from action where verb = 'resend'`)
+  expect(rows).toEqual([])
 })

@@ -20,13 +20,14 @@ async function marks(
   verb: 'retry' | 'resend',
   of = page,
   until: () => Promise<unknown> = async () => {},
+  more: object = {},
 ): Promise<object[]> {
   const asked: object[] = []
   await of.route(new RegExp(`v1/rows/${verb}`), async (route) => {
     asked.push(bodyOf(route.request()))
     await until()
     const streams = [{ stream: 'properties', rows: 3, known: 9 }]
-    await route.fulfill({ json: { total: 3, streams, rows: [], beyond_guard: [] } })
+    await route.fulfill({ json: { total: 3, streams, rows: [], beyond_guard: [], ...more } })
   })
   return asked
 }
@@ -112,6 +113,15 @@ it('a resend of rows of which a reason alone is said means all accepted ones, in
     { all: true, dryRun: true },
     { all: true, dryRun: false },
   ])
+})
+
+it('a resend says in its preview what becomes of rows that changed since they were accepted', async () => {
+  await marks('resend', page, undefined, { changed: 2, unconfigured: 4 })
+  await here.open('rows?state=rejected')
+  await button('Resend accepted …').click()
+  await dialog().getByText('2 of them have changed since they were accepted, or the guard holds them').waitFor()
+  await dialog().getByText('4 more rows of streams that are not in the configuration').waitFor()
+  await button('Leave it').click()
 })
 
 it('an approval that is refused closes its question, and says why where the person is', async () => {

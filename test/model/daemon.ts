@@ -1,3 +1,4 @@
+import { streamNames } from '../../src/config/known-names.ts'
 import { recordAction } from '../../src/db/actions/record-action.ts'
 import { approvePlans } from '../../src/db/guard/guard-plan.ts'
 import { markForResend } from '../../src/db/ledger/rows-again.ts'
@@ -216,7 +217,7 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
         if (!restored.has('own') && !restored.has('service')) return
         await deps.db.transaction().execute(async (trx) => {
           const action = { verb: 'resend', actor, at: deps.now(), rows: 0, asked: { all: 'true' } } as const
-          await markForResend(trx, await recordAction(trx, action), {})
+          await markForResend(trx, await recordAction(trx, action), streamNames, {})
         })
       })
     },

@@ -174,6 +174,10 @@ type Preview = {
   body: Partial<Filter> & { all: boolean }
   seen: string
   streams: { stream: string; rows: number }[]
+  /** Of the rows: those that changed since they were accepted, or that the guard holds. */
+  changed: number
+  /** Rows that stay as they are, because no run sends their stream. */
+  unconfigured: number
   beyond: string[]
 }
 
@@ -193,6 +197,13 @@ function scopeWords({ verb, body: { stream, partnerId, reason, since, all } }: P
   ].filter(Boolean)
   const named = all ? 'of every hotel and stream' : parts.join(', ')
   return `Rows that were ${verb === 'retry' ? 'rejected' : 'accepted'}, ${named}.`
+}
+
+/** What a resend means for rows that are not at the service as they are now. */
+function changedWords(rows: number): string {
+  return rows === 1
+    ? '1 of them has changed since it was accepted, or the guard holds it: it goes out as it is now once nothing keeps it back, or as it was accepted if the change is taken back.'
+    : `${rows} of them have changed since they were accepted, or the guard holds them: they go out as they are now once nothing keeps them back, or as they were accepted if the change is taken back.`
 }
 
 /**
@@ -222,7 +233,8 @@ function Send({
     try {
       const answer = await post<RetryRowsData & Partial<ResendRowsData>>(paths[verb], { ...body, dryRun })
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
-      setPreview(dryRun ? { verb, body, seen, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
+      const { streams, changed = 0, unconfigured = 0, beyond_guard: beyond = [] } = answer
+      setPreview(dryRun ? { verb, body, seen, streams, changed, unconfigured, beyond } : null)
       setSaid(
         dryRun ? null : `${counted(rows, 'row')} marked; the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`,
       )
@@ -254,7 +266,7 @@ function Send({
           <p>{scopeWords(preview)}</p>
           <p>
             {total === 0
-              ? 'No row is like that, or all of them are marked already.'
+              ? `No ${preview.unconfigured > 0 ? 'row can be marked' : 'row is like that, or all of them are marked already'}.`
               : `${counted(total, 'row')} would be marked. The next run sends ${total === 1 ? 'it' : 'them'} again as ${total === 1 ? 'it is' : 'they are'}, once.`}
           </p>
           {total > 0 && (
@@ -267,6 +279,13 @@ function Send({
                 { name: 'Rows', of: (one) => one.rows, kind: 'number' },
               ]}
             />
+          )}
+          {preview.changed > 0 && <p>{changedWords(preview.changed)}</p>}
+          {preview.unconfigured > 0 && (
+            <p>
+              {counted(preview.unconfigured, 'more row')} of streams that are not in the configuration: no run sends
+              them, so nothing of them is marked.
+            </p>
           )}
           {preview.beyond.length > 0 && (
             <p class="notice failed">

@@ -2,12 +2,13 @@ import { night } from '../../config/known-names.ts'
 import { requireSettings } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
-import { countRetryable, type ResendFilter, type RetryCounts, retryableRows } from '../../db/ledger/rows-again.ts'
+import type { ResendFilter } from '../../db/ledger/rows-again.ts'
+import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/rows-to-retry.ts'
 import { isPaused } from '../../db/runs/job-requests.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { resendAccepted, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
 import { ActionRefused } from '../../pipeline/deps.ts'
-import { needsGroup } from '../../pipeline/streams/our-streams.ts'
+import { carriedStreams, needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { filterOf, readConfig, readContract, requireStream } from '../read-config.ts'
@@ -178,10 +179,11 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
   return await withDatabase(
     cli,
     options,
-    async ({ db }, { guard }) => {
-      const { streams, rows, total, ...leftOut } = await resendAccepted(db, {
+    async ({ db }, config) => {
+      const { streams, rows, total, ...told } = await resendAccepted(db, {
         filter,
-        guard,
+        carried: carriedStreams(readContract(cli, config), config),
+        guard: config.guard,
         beyondGuard: options.beyondGuard === true,
         actor: options.dryRun ? null : actingUser(cli),
         at: cli.now(),
@@ -193,12 +195,10 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       })
       if (total === 0) await requireHotel(db, options.partnerId)
       if (options.json) {
-        const { later, unjudged, mixed } = leftOut
-        const marked = { total, streams, rows, later, unjudged, mixed }
-        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked })
+        printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows, ...told })
         return exitCodes.well
       }
-      const remarks = leftOutWords(leftOut)
+      const remarks = leftOutWords(told)
       if (total === 0) {
         printLine(
           cli.stdout,
@@ -210,23 +210,43 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
         return exitCodes.well
       }
       const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
-      printMarked(cli, options, { total, streams, remarks, shown })
+      const { changed, beyond_guard } = told
+      const first = [...(options.beyondGuard ? [] : guardWords(beyond_guard)), ...changedWords(changed)]
+      printMarked(cli, options, { total, streams, remarks: [...first, ...remarks], shown })
       return exitCodes.well
     },
     'write',
   )
 }
 
-type LeftOut = Pick<Awaited<ReturnType<typeof resendAccepted>>, 'later' | 'unjudged' | 'mixed'>
+/** That without a dry run the same command would mark nothing. */
+function guardWords(streams: readonly string[]): string[] {
+  if (streams.length === 0) return []
+  return [`That is more than the guard lets through (${streams.join(', ')}): without --beyond-guard nothing is marked.`]
+}
 
-/** What has the difference and is not marked, and why: a line for each reason. */
-function leftOutWords({ later, unjudged, mixed }: LeftOut): string[] {
+/** What a resend means for rows that are not at the service as they are now. */
+function changedWords(rows: number): string[] {
+  if (rows === 0) return []
+  return [
+    rows === 1
+      ? '1 of them has changed since it was accepted, or the guard holds it: it goes out as it is now once nothing keeps it back, or as it was accepted if the change is taken back.'
+      : `${rows} of them have changed since they were accepted, or the guard holds them: they go out as they are now once nothing keeps them back, or as they were accepted if the change is taken back.`,
+  ]
+}
+
+type LeftOut = Pick<Awaited<ReturnType<typeof resendAccepted>>, 'later' | 'unjudged' | 'mixed' | 'unconfigured'>
+
+/** What is as it was asked for and is not marked, and why: a line for each reason. */
+function leftOutWords({ later, unjudged, mixed, unconfigured }: LeftOut): string[] {
   const waiting = `${counted(unjudged, 'row')} found so before, which the newest comparison did not judge: left until one does.`
   const both = `${counted(mixed, 'calculator')} with other inputs that are different: --difference different sends all of each.`
+  const unsent = `${counted(unconfigured, 'more row')} of streams that are not in the configuration: no run sends them, so nothing of them is marked.`
   return [
     ...(later === 0 ? [] : [laterWords(later)]),
     ...(unjudged === 0 ? [] : [waiting]),
     ...(mixed === 0 ? [] : [both]),
+    ...(unconfigured === 0 ? [] : [unsent]),
   ]
 }
 

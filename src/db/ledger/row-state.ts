@@ -259,15 +259,20 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
  * rejected has written nothing: it is silent, unless it is in flight, or may have been taken all the same. Only
  * requests to the destination in use tell, and since the hotel became the company that it is: what left before was
  * written elsewhere. Requests are forgotten one day, and that nobody knows what became of a row stands with the row.
+ * One of a stream that no run reads is as one that is gone.
+ * @param carried the streams that runs read and send.
  * @param also what must hold besides of a settled row.
  */
-export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): RawBuilder<RowStanding> {
+export function rowStanding(
+  carried: readonly string[],
+  also: RawBuilder<boolean> = sql<boolean>`true`,
+): RawBuilder<RowStanding> {
   const [at, by, moment] = [sql`row.accepted_at`, sql`row.outcome_submission`, sql`search.planned_at`]
   const acceptedSince = isSince(at, by, moment, sql`search.submission_id`)
   const toldCode = sql`case when carried.outcome is null then carrier.rest_code else carried.code end`
   return sql<RowStanding>`case
     when row.held_by is not null then 'unsettled'
-    when row.gone_at is not null then 'silent'
+    when row.gone_at is not null or row.stream <> all(${carried}::text[]) then 'silent'
     when row.pending then
       case when row.accepted_hash is null and row.accepted_at is null and row.perhaps_taken_at is null
              and not exists (

@@ -2,72 +2,8 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { foundOtherwise } from './found-otherwise.ts'
-import { isAmongPending, isSince, isUnmarked, passes, type Requires, type RowFilter } from './row-state.ts'
-
-export type RetryCounts = { stream: string; rows: number }
-
-/**
- * Rejected as they are, there at the partner, not held by the guard, and not asked about again yet: what a retry can
- * mark. The query must call the row `row`.
- */
-function retryable(filter: RowFilter): RawBuilder<boolean> {
-  const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
-  return sql<boolean>`(
-    row.pending
-    and row.refused_hash = row.desired_hash
-    and row.invalid_reason is null
-    and row.held_by is null
-    and row.gone_at is null
-    and row.guard_run is null
-    and row.retry_action is null
-    and ${passes(filter, told)})`
-}
-
-/** How many rows of each stream a retry would mark. */
-export async function countRetryable(db: Database, filter: RowFilter): Promise<RetryCounts[]> {
-  const { rows } = await sql<RetryCounts>`
-    select stream, count(*) as rows from ledger row
-    where ${isAmongPending('rejected')} and ${retryable(filter)} group by stream order by stream`.execute(db)
-  return rows
-}
-
-/** Some of the rows that a retry would mark, oldest verdict first. */
-export async function retryableRows(
-  db: Database,
-  filter: RowFilter,
-  limit: number,
-): Promise<{ stream: string; partner_id: string; row_key: string; code: string | null; reason: string | null }[]> {
-  const { rows } = await sql<{
-    stream: string
-    partner_id: string
-    row_key: string
-    code: string | null
-    reason: string | null
-  }>`
-    select stream, partner_id, row_key, outcome_code as code, outcome_reason as reason
-    from ledger row
-    where ${isAmongPending('rejected')} and ${retryable(filter)}
-    order by outcome_at, row_id
-    limit ${limit}`.execute(db)
-  return rows
-}
-
-/** Marks rows that were rejected, to be sent again by the next run. @returns how many of each stream. */
-export async function markForRetry(
-  trx: Transaction<Schema>,
-  actionId: number,
-  filter: RowFilter,
-): Promise<RetryCounts[]> {
-  const { rows } = await sql<RetryCounts>`
-    with marked as (
-      update acceptance set retry_action = ${actionId}
-      from ledger row
-      where row.row_id = acceptance.row_id and ${retryable(filter)} and ${isUnmarked}
-      returning row.stream
-    )
-    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
-  return rows
-}
+import { isSince, type Requires } from './row-state.ts'
+import type { RetryCounts } from './rows-to-retry.ts'
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
@@ -104,14 +40,47 @@ export type ResendFilter = {
   alsoLater?: boolean
 }
 
-type ResendCounts = { stream: string; rows: number; known: number }
+export type ResendCounts = RetryCounts & {
+  /** Of the rows: those that changed since they were accepted, or that the guard holds. */
+  changed: number
+}
 
 /** Accepted as they stand, there at the partner, in no request, not held by the guard and not asked about already. */
-function resendable(filter: ResendFilter): RawBuilder<boolean> {
+const standsAccepted = sql<boolean>`(
+  not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
+    and row.retry_action is null)`
+
+/**
+ * Something counts as accepted of a row that is there at the partner, and nobody has asked for it yet. Its newest
+ * content may be rejected, invalid, parked, held or in flight: once that is taken back, the row is accepted again with
+ * what the service may have lost. A retry asked for the newest content alone.
+ */
+const countsAsAccepted = sql<boolean>`(
+  row.accepted_hash is not null and row.gone_at is null
+    and (row.retry_action is null
+      or exists (select from action where action.action_id = row.retry_action and action.verb = 'retry')))`
+
+/** Whether a row, which the query must call `row`, changed since it was accepted, or is held by the guard. */
+const isChanged = sql<boolean>`(row.pending or row.guard_run is not null)`
+
+/** Whether a row is of a stream that runs send. A row of another one stays accepted: it would never go out again. */
+const isCarried = (carried: readonly string[]) => sql<boolean>`(row.stream = any(${carried}::text[]))`
+
+/** Which rows a resend can mark, of streams that runs send. */
+function resendable(carried: readonly string[], filter: ResendFilter): RawBuilder<boolean> {
+  return sql<boolean>`(${isCarried(carried)} and ${isMeant(filter)})`
+}
+
+/** By a difference: what stands as it was accepted was compared, and nothing else. */
+function isMeant(filter: ResendFilter): RawBuilder<boolean> {
+  const { difference } = filter
+  return sql<boolean>`(${difference === undefined ? countsAsAccepted : standsAccepted} and ${passesResend(filter)})`
+}
+
+function passesResend(filter: ResendFilter): RawBuilder<boolean> {
   const { stream, partnerId, partnerIds, submissionId, since, difference, alsoLater = false } = filter
   const conditions = [
-    sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
-      and row.retry_action is null`,
+    sql`true`,
     ...(stream === undefined ? [] : [sql`row.stream = ${stream}`]),
     ...(partnerId === undefined ? [] : [sql`row.partner_id = ${partnerId}`]),
     ...(partnerIds === undefined ? [] : [sql`row.partner_id = any(${partnerIds}::text[])`]),
@@ -130,12 +99,22 @@ function resendable(filter: ResendFilter): RawBuilder<boolean> {
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`
 }
 
-/** How many rows of each stream a resend would mark, and how many of it are known. */
-export async function countResendable(db: Database, filter: ResendFilter): Promise<ResendCounts[]> {
-  const { rows } = await sql<ResendCounts>`
-    select marked.stream, marked.rows,
+/**
+ * How many rows of each stream a resend would mark, and how many of it are known.
+ * @param carried the streams that runs send.
+ */
+export async function countResendable(
+  db: Database,
+  carried: readonly string[],
+  filter: ResendFilter,
+): Promise<(ResendCounts & { known: number })[]> {
+  const { rows } = await sql<ResendCounts & { known: number }>`
+    select marked.*,
            (select count(*) from source_row where source_row.stream = marked.stream and gone_at is null) as known
-    from (select stream, count(*) as rows from ledger row where ${resendable(filter)} group by stream) marked
+    from (
+      select stream, count(*) as rows, count(*) filter (where ${isChanged}) as changed
+      from ledger row where ${resendable(carried, filter)} group by stream
+    ) marked
     order by marked.stream`.execute(db)
   return rows
 }
@@ -145,12 +124,26 @@ type LeftOut = {
   unjudged: number
   /** Calculators with absent inputs that also hold different ones. */
   mixed: number
+  /** Of streams that no run sends, because they were taken out of the configuration. */
+  unconfigured: number
 }
 
-/** How many rows with a difference a resend leaves out that would mark them without it. */
-export async function countLeftOut(db: Database, { difference, ...filter }: ResendFilter): Promise<LeftOut> {
+/** How many rows a resend leaves out that are as it asks, or that it would mark without the difference. */
+export async function countLeftOut(db: Database, carried: readonly string[], filter: ResendFilter): Promise<LeftOut> {
+  const { rows } = await sql<{ rows: number }>`
+    select count(*) as rows from ledger row where not ${isCarried(carried)} and ${isMeant(filter)}`.execute(db)
+  return { ...(await countOpen(db, carried, filter)), unconfigured: rows[0]?.rows ?? 0 }
+}
+
+type Open = Omit<LeftOut, 'unconfigured'>
+
+async function countOpen(
+  db: Database,
+  carried: readonly string[],
+  { difference, ...filter }: ResendFilter,
+): Promise<Open> {
   if (difference === undefined) return { unjudged: 0, mixed: 0 }
-  const { rows } = await sql<LeftOut>`
+  const { rows } = await sql<Open>`
     select count(*) filter (where found.unjudged) as unjudged, count(*) filter (where not found.unjudged) as mixed
     from ledger row
     join (
@@ -171,7 +164,8 @@ export async function countLeftOut(db: Database, { difference, ...filter }: Rese
       where kind <> 'foreign'
       group by row_id
     ) found on found.row_id = row.row_id
-    where ${resendable(filter)} and (${difference} = 'any' or ${difference} = any(found.kinds))
+    where ${isCarried(carried)} and ${standsAccepted} and ${passesResend(filter)}
+      and (${difference} = 'any' or ${difference} = any(found.kinds))
       and (found.unjudged or ${difference} = 'absent' and 'different' = any(found.kinds)
         and not ${isSince(
           sql`row.accepted_at`,
@@ -185,29 +179,37 @@ export async function countLeftOut(db: Database, { difference, ...filter }: Rese
 /** Some of the rows that a resend would mark. */
 export async function resendableRows(
   db: Database,
+  carried: readonly string[],
   filter: ResendFilter,
   limit: number,
 ): Promise<{ stream: string; partner_id: string; row_key: string; accepted_at: Date | null }[]> {
   const { rows } = await sql<{ stream: string; partner_id: string; row_key: string; accepted_at: Date | null }>`
-    select stream, partner_id, row_key, accepted_at from ledger row where ${resendable(filter)}
+    select stream, partner_id, row_key, accepted_at from ledger row where ${resendable(carried, filter)}
     order by partner_id, stream, row_id limit ${limit}`.execute(db)
   return rows
 }
 
-/** Marks accepted rows to be sent again by the next run. @returns how many of each stream. */
+/**
+ * Marks accepted rows to be sent again by the next run; the mark of a retry gives way. What waited for another
+ * statement that marks sees in the view `ledger` how the row was before that one.
+ * @returns how many of each stream.
+ */
 export async function markForResend(
   trx: Transaction<Schema>,
   actionId: number,
+  carried: readonly string[],
   filter: ResendFilter,
-): Promise<RetryCounts[]> {
-  const { rows } = await sql<RetryCounts>`
+): Promise<ResendCounts[]> {
+  const { rows } = await sql<ResendCounts>`
     with marked as (
       update acceptance set retry_action = ${actionId}
       from ledger row
-      where row.row_id = acceptance.row_id and ${resendable(filter)} and ${isUnmarked}
-      returning row.stream
+      where row.row_id = acceptance.row_id and ${resendable(carried, filter)}
+        and acceptance.retry_action is not distinct from row.retry_action
+      returning row.stream, ${isChanged} as changed
     )
-    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
+    select stream, count(*) as rows, count(*) filter (where changed) as changed
+    from marked group by stream order by stream`.execute(trx)
   return rows
 }
 
@@ -223,7 +225,8 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
  * as retries are. Also of a row that changed since it was marked: its new content may be invalid or rejected, and what
  * was accepted must be sent again if the row changes back. One that is gone since loses its mark: it stays accepted,
- * and is pending once it returns. One that the guard holds keeps its mark for a run that finds it let go.
+ * and is pending once it returns. One that the guard holds keeps its mark for a run that finds it let go, and one of a
+ * stream that no run sends for one that does: what nobody sends again stays accepted.
  *
  * Accepted rows also lose the mark of a retry: a person wanted a rejected change to be sent, and it was taken back.
  *
@@ -233,9 +236,10 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
  *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.
+ * @param carried the streams that runs send.
  * @returns how many rows were accepted, and are sent again.
  */
-export async function releaseResends(db: Database, requires: Requires): Promise<number> {
+export async function releaseResends(db: Database, requires: Requires, carried: readonly string[]): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     with let_go as (
       update acceptance
@@ -257,7 +261,7 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
         and row.row_id = acceptance.row_id and row.gone_at is null and row.guard_run is null
-        and accepted_hash is not null and action.verb <> 'retry'
+        and ${isCarried(carried)} and accepted_hash is not null and action.verb <> 'retry'
       returning acceptance.row_id, acceptance.partner_id
     ),
     required as (

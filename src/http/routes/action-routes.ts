@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { night } from '../../config/known-names.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
-import { countRetryable } from '../../db/ledger/rows-again.ts'
+import { countRetryable } from '../../db/ledger/rows-to-retry.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { pauseJob, resumeJob } from '../../jobs/job-standings.ts'
 import { findJob, triggerJob } from '../../jobs/trigger-run.ts'

@@ -4,6 +4,7 @@ import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { bringBack, rereadStream, resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, pageOfRemovals, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
+import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
 import { knownStream, Problem } from '../problem.ts'
 import { document, limit, moment, placeOf, type Route, route, wholeNumber } from '../route.ts'
 import { dryRun, refuseAll, refuseWhileRunning } from './action-routes.ts'
@@ -60,8 +61,19 @@ export const againRoutes: readonly Route[] = [
     answers: {
       200: z.object({
         total: z.number().int(),
-        streams: z.array(z.object({ stream: z.string(), rows: z.number().int(), known: z.number().int() })),
+        streams: z.array(
+          z.object({
+            stream: z.string(),
+            rows: z.number().int(),
+            changed: z.number().int(),
+            known: z.number().int(),
+          }),
+        ),
         rows: z.array(document).describe('Some of them.'),
+        changed: z
+          .number()
+          .int()
+          .describe('Of them: rows that changed since they were accepted, or that the guard holds.'),
         beyond_guard: z.array(z.string()).describe('Streams of which this is more than the guard lets through.'),
         later: z
           .number()
@@ -75,6 +87,10 @@ export const againRoutes: readonly Route[] = [
           .number()
           .int()
           .describe('Calculators with absent inputs that stay as they are: other inputs of theirs are different.'),
+        unconfigured: z
+          .number()
+          .int()
+          .describe('Rows that stay as they are: no run sends their stream, which is not in the configuration.'),
       }),
     },
     handle: async ({ deps }, { body, actor }) => {
@@ -94,6 +110,7 @@ export const againRoutes: readonly Route[] = [
       const asked = Object.entries(told).filter(([, value]) => value !== undefined && value !== false)
       return await resendAccepted(deps.db, {
         filter,
+        carried: carriedStreams(deps.contract, deps.config),
         guard: deps.config.guard,
         beyondGuard,
         actor: body.dryRun ? null : actor,

@@ -8,11 +8,11 @@ import {
   countLeftOut,
   countResendable,
   markForResend,
-  markForRetry,
+  type ResendCounts,
   type ResendFilter,
-  type RetryCounts,
   resendableRows,
 } from '../../db/ledger/rows-again.ts'
+import { markForRetry, type RetryCounts } from '../../db/ledger/rows-to-retry.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
 import { type EarlierCursor, earlierCursor } from '../delta/where-to-read.ts'
@@ -40,11 +40,11 @@ export async function retryRejected(
 }
 
 /** Writes down what a person has marked, with how many rows that were; nothing where there were none. */
-async function recordMarked(
+async function recordMarked<Counts extends RetryCounts>(
   trx: Transaction<Schema>,
   action: Omit<Parameters<typeof recordAction>[1], 'rows' | 'result'>,
-  mark: (actionId: number) => Promise<RetryCounts[]>,
-): Promise<RetryCounts[]> {
+  mark: (actionId: number) => Promise<Counts[]>,
+): Promise<Counts[]> {
   const actionId = await recordAction(trx, { ...action, rows: 0 })
   const counts = await mark(actionId)
   const rows = rowsOf(counts)
@@ -60,12 +60,18 @@ function rowsOf(counts: readonly RetryCounts[]): number {
   return counts.reduce((sum, { rows }) => sum + rows, 0)
 }
 
+function changedOf(counts: readonly ResendCounts[]): number {
+  return counts.reduce((sum, { changed }) => sum + changed, 0)
+}
+
 /** Rows that are shown as examples of what a resend marks. */
 const examples = 20
 
 /** What a person wants sent again, or would. */
 type Resend = {
   filter: ResendFilter
+  /** The streams that runs send: of others nothing is marked. */
+  carried: readonly string[]
   guard: Config['guard']
   /** Marks more than the guard lets through too. */
   beyondGuard: boolean
@@ -80,6 +86,8 @@ type Resent = {
   total: number
   streams: Awaited<ReturnType<typeof countResendable>>
   rows: Awaited<ReturnType<typeof resendableRows>>
+  /** Of the rows: those that changed since they were accepted, or that the guard holds. */
+  changed: number
   /** Streams of which this is more than the guard lets through. */
   beyond_guard: string[]
   /** Rows that are so too and are left alone, because the service changed them after they were sent. */
@@ -88,23 +96,28 @@ type Resent = {
   unjudged: number
   /** Calculators with absent inputs that are left alone, because other inputs of theirs are different. */
   mixed: number
+  /** Rows that are left alone, because no run sends their stream: it was taken out of the configuration. */
+  unconfigured: number
 }
 
 /**
- * Marks rows that the service accepted to be sent again as they are, once, by the next run. What is told is what was
+ * Marks rows that the service accepted to be sent again, once, by the next run: as they are, also those that changed
+ * since, and as they were accepted if they change back. What is told is what was
  * marked: another person may have marked some of them since they were counted.
  * @throws {ActionRefused} resend_beyond_guard when that is more than the guard lets through; nothing is marked then.
  */
-export async function resendAccepted(db: Database, { filter, guard, ...how }: Resend): Promise<Resent> {
-  const streams = await countResendable(db, filter)
-  const rows = await resendableRows(db, filter, examples)
+export async function resendAccepted(db: Database, { filter, carried, guard, ...how }: Resend): Promise<Resent> {
+  const streams = await countResendable(db, carried, filter)
+  const rows = await resendableRows(db, carried, filter, examples)
   const total = rowsOf(streams)
   const tooMuch = streams.filter(
     (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
   )
   const beyond_guard = tooMuch.map(({ stream }) => stream)
-  const later = await countLater(db, filter, total)
-  const resent = { total, streams, rows, beyond_guard, later, ...(await countLeftOut(db, filter)) }
+  const later = await countLater(db, carried, filter, total)
+  const changed = changedOf(streams)
+  const leftOut = await countLeftOut(db, carried, filter)
+  const resent = { total, streams, rows, changed, beyond_guard, later, ...leftOut }
   const { actor } = how
   if (actor === null || total === 0) return resent
   if (tooMuch.length > 0 && !how.beyondGuard) {
@@ -119,14 +132,19 @@ export async function resendAccepted(db: Database, { filter, guard, ...how }: Re
   const action = { verb: 'resend', actor, at, asked, ...(submissionId !== undefined && { submissionId }) } as const
   const marked = await db
     .transaction()
-    .execute((trx) => recordMarked(trx, action, (actionId) => markForResend(trx, actionId, filter)))
+    .execute((trx) => recordMarked(trx, action, (actionId) => markForResend(trx, actionId, carried, filter)))
   const told = marked.map((one) => ({ known: 0, ...streams.find(({ stream }) => stream === one.stream), ...one }))
-  return { ...resent, total: rowsOf(marked), streams: told }
+  return { ...resent, total: rowsOf(marked), changed: changedOf(marked), streams: told }
 }
 
-async function countLater(db: Database, filter: ResendFilter, total: number): Promise<number> {
+async function countLater(
+  db: Database,
+  carried: readonly string[],
+  filter: ResendFilter,
+  total: number,
+): Promise<number> {
   if (filter.difference === undefined || filter.alsoLater) return 0
-  return rowsOf(await countResendable(db, { ...filter, alsoLater: true })) - total
+  return rowsOf(await countResendable(db, carried, { ...filter, alsoLater: true })) - total
 }
 
 /** What a person wants read again, or would. */

@@ -17,9 +17,10 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
+import { carriedStreams } from '../streams/our-streams.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
 import { type Counts, compareCompany, type Judge } from './compare-company.ts'
-import { comparedCompanies } from './compared-companies.ts'
+import { type ComparedStreams, comparedCompanies } from './compared-companies.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 
 /**
@@ -30,7 +31,8 @@ import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
  */
 export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
   const kinds = comparedKinds(deps, await loadReferenceIndex(deps.db))
-  for (const kind of kinds.filter(({ streams }) => streams.some((stream) => deps.config.streams[stream]))) {
+  const carried = carriedStreams(deps.contract, deps.config)
+  for (const kind of kinds.filter(({ streams }) => streams.some((stream) => carried.includes(stream)))) {
     await deps.db.transaction().execute(async (trx) => {
       if (!(await lockRun(trx, run.run_id))) return
       const compared = await compareKind(deps, trx, run, kind)
@@ -67,7 +69,9 @@ async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind:
   const submission = { submission_id: ended.submissionId }
   await createFindings(trx)
   const judge = await judgeOf(deps, trx, kind, fitting)
-  const counts = await compareAll(trx, kind, judge, { ...fitting, submissionId: ended.submissionId })
+  const carried = carriedStreams(deps.contract, deps.config)
+  const search = { ...fitting, submissionId: ended.submissionId }
+  const counts = await compareAll(trx, { ...kind, carried }, judge, search)
   const reason = counts === null ? await misfitWords(trx, kind, fitting) : nothingFits(kind, counts)
   if (counts === null || reason !== null) {
     await dropFindings(trx)
@@ -94,14 +98,14 @@ async function judgeOf(
 /** @returns null where a page is laid out otherwise than the contract assumes. */
 async function compareAll(
   trx: Transaction<Schema>,
-  kind: ComparedKind,
+  kind: ComparedKind & ComparedStreams,
   judge: Judge,
   { name, submissionId }: { name: string; submissionId: number },
 ): Promise<Counts | null> {
   const total: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
   const { list, companyMember } = kind
   const search = { submissionId, search: name, list, companyMember }
-  for await (const companies of comparedCompanies(trx, kind.streams, search)) {
+  for await (const companies of comparedCompanies(trx, kind, search)) {
     const compared = companies.map(({ company_id: companyId, rows, documents }) => {
       const stored = documents === null ? null : kind.read(documents)
       if (documents !== null && stored === null) return null
@@ -190,10 +194,11 @@ async function endedSearch(
  * what is more is named in the report, with the verb that sends it.
  */
 export async function repairDifferences(deps: Deps, run: Run): Promise<void> {
-  const { config, db, logger, now } = deps
+  const { config, contract, db, logger, now } = deps
   const done = await db.transaction().execute(async (trx) => {
     if (!(await lockRun(trx, run.run_id))) return []
-    const found = (await countRepairable(trx)).filter((one) => isWanted(config, one))
+    const carried = carriedStreams(contract, config)
+    const found = (await countRepairable(trx)).filter((one) => carried.includes(one.stream) && isWanted(config, one))
     for (const one of found) {
       if (isTooMuch(config, one, found)) {
         await noteUnsentRepair(trx, { run_id: run.run_id, stream: one.stream, kind: one.kind, rows: one.found })

@@ -37,6 +37,9 @@ const largestFetch = 100
 /** What a fetch is to bring in all, in bytes of rows and documents as the database holds them: bounds memory. */
 const fetchBytes = 8_000_000
 
+/** The streams whose rows are compared, and those that runs read and send: `rowStanding`. */
+export type ComparedStreams = { streams: readonly string[]; carried: readonly string[] }
+
 /**
  * Every mapped company with its rows of some streams, and with what a search showed of it. The search must have ended,
  * and prove what is absent, so what is stored of it is what it showed. They come by the hundred, and fewer at a time if
@@ -44,7 +47,7 @@ const fetchBytes = 8_000_000
  */
 export async function* comparedCompanies(
   trx: Transaction<Schema>,
-  streams: readonly string[],
+  { streams, carried }: ComparedStreams,
   { submissionId, search, list, companyMember }: ComparedSearch,
 ): AsyncGenerator<ComparedCompany[]> {
   await sql`
@@ -54,7 +57,7 @@ export async function* comparedCompanies(
       select mapping.company_id::text as company_id, row.row_id, jsonb_build_object(
                'row_id', row.row_id, 'stream', row.stream, 'partner_id', row.partner_id, 'content', row.content,
                'accepted_at', row.accepted_at,
-               'standing', ${rowStanding(mappedBefore)})
+               'standing', ${rowStanding(carried, mappedBefore)})
                as sent, null as document_id, null::jsonb as document
       from ledger row
       join mapping using (partner_id)

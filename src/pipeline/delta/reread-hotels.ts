@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts'
 import { findContradictions } from '../preflight/find-contradictions.ts'
 import { contradictionKinds } from '../preflight/judgements.ts'
 import type { Judge, JudgeRow } from '../preflight/preflight.ts'
-import type { CursorStream } from '../streams/our-streams.ts'
+import { type CursorStream, carriedStreams } from '../streams/our-streams.ts'
 import { maxPartnerIdLength } from '../streams/rules/row-content.ts'
 import { guardStream } from './guard-stream.ts'
 import { landRows } from './landing/land-rows.ts'
@@ -53,7 +53,8 @@ export async function rereadContradicted(
     read.some(({ stream, whole }) => stream === name && (whole === null || fullEveryMs === null)),
   )
   if (open.length === 0) return
-  await db.transaction().execute((trx) => findContradictions(trx, judge.basis, run.started_at))
+  const carried = carriedStreams(deps.contract, deps.config)
+  await db.transaction().execute((trx) => findContradictions(trx, judge.basis, run.started_at, carried))
   for (const stream of open) {
     // More wait for the next run, or for the next full comparison.
     const hotels = await contradictedHotels(db, run.run_id, stream.name)

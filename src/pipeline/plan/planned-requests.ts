@@ -35,14 +35,16 @@ export type PlannedRequest = {
 /**
  * Remembers which rows are rejected as they are, and which of these people want sent again, before the beginning of the
  * run forgets it. What goes out of the others does so by a policy, or because a row that was rejected with it has
- * changed.
+ * changed. A row that changed and was not rejected goes out for that, though what was accepted of it is sent again too.
  */
 export async function rememberRejected(db: Database): Promise<void> {
   await sql`
     create temp table planned_rejected as
     select row_id, retry_action is not null as retried from acceptance
-    where retry_action is not null or (refused_hash = wanted_hash
-      and accepted_hash is distinct from wanted_hash)`.execute(db)
+    where (refused_hash = wanted_hash and accepted_hash is distinct from wanted_hash)
+      or (retry_action is not null
+        and (accepted_hash is null or accepted_hash = wanted_hash
+          or exists (select from action where action.action_id = retry_action and action.verb = 'retry')))`.execute(db)
 }
 
 /** Why a row is sent, of the tables submission and row, and of what was rejected before as `rejected`. */
@@ -60,6 +62,8 @@ const whySent = sql<WhySent>`
        when row.outcome_code = 'row_reverted' then 'changed back to what may have been overwritten'
        when row.outcome_code = 'row_returned' then 'there again after it was gone'
        when row.outcome_code = 'mapping_moved' then 'its hotel is another company now'
+       -- Of one that changed it bears the date of the change (releaseResends).
+       when row.outcome_code = 'sent_again' and row.changed_at >= row.outcome_at then 'changed'
        when row.outcome_code in ('sent_again', 'tried_again') then 'retried'
        else 'new' end`
 

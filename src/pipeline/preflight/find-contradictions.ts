@@ -8,7 +8,8 @@ import { gatherAnswers, pairAnsweredAndDeclined, pairSpellings } from './pair-ro
 /**
  * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,
  * and of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is
- * accepted as it stands, or was, and is sent again: what the service has is not taken back for a newcomer.
+ * accepted as it stands, or was, and is sent again: what the service has is not taken back for a newcomer. Rows of a
+ * stream that no run reads contradict nothing: nobody can say that the partner still says so, nor tell it to change.
  *
  * What was found is kept, so that a row is judged again when the other says something else. Begun again it finds the
  * same.
@@ -16,15 +17,17 @@ import { gatherAnswers, pairAnsweredAndDeclined, pairSpellings } from './pair-ro
  * @param which `unjudged`: only rows that were never judged as they are, in the middle of a run.
  * @param since what landed from then on is not noted as compared with others: most of it is accepted before the next
  * night.
+ * @param carried the streams that runs read and send.
  * @returns how many rows contradict another, newly or still.
  */
 export async function findContradictions(
   trx: Transaction<Schema>,
   basis: number,
   since: Date,
+  carried: readonly string[],
   which: 'all' | 'unjudged' = 'all',
 ): Promise<number> {
-  await releaseOutdated(trx)
+  await releaseOutdated(trx, carried)
   const candidates = await collectCandidates(trx, which === 'all' ? basis : null)
   if (candidates === 0) return 0
   await sql`
@@ -34,11 +37,11 @@ export async function findContradictions(
       one_sided boolean not null default false
     ) on commit drop`.execute(trx)
   await findNamesakes(trx)
-  await gatherAnswers(trx)
-  await pairAnsweredAndDeclined(trx)
+  await gatherAnswers(trx, carried)
+  await pairAnsweredAndDeclined(trx, carried)
   await pairFrameworks(trx)
-  await pairSpellings(trx)
-  await pairPartnerIds(trx)
+  await pairSpellings(trx, carried)
+  await pairPartnerIds(trx, carried)
   await noteAlike(trx)
   const found = await storeContradictions(trx, basis)
   if (which === 'all') await settleCompared(trx, basis, since)
@@ -60,7 +63,7 @@ async function settleCompared(trx: Transaction<Schema>, basis: number, since: Da
 }
 
 /** Forgets what is no contradiction any more, and has those rows judged again. */
-async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
+async function releaseOutdated(trx: Transaction<Schema>, carried: readonly string[]): Promise<void> {
   await sql`
     with outdated as (
       delete from row_finding found
@@ -69,6 +72,7 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
         and mine.row_id = found.row_id and other.row_id = found.other_row_id
         and (mine.desired_hash <> found.row_hash or other.desired_hash <> found.other_hash or other.gone_at is not null
              or mine.gone_at is not null
+             or mine.stream <> all(${carried}::text[]) or other.stream <> all(${carried}::text[])
              or (found.kind = 'two_partner_ids' and not exists (
                select from mapping one join mapping two using (company_id)
                where one.partner_id = mine.partner_id and two.partner_id = other.partner_id)))
@@ -152,10 +156,10 @@ const parts = (row: Fragment) => sql`(
  * Two partner ids that are confirmed for one company, whose rows write the same thing with different values. Where one
  * of them is blank it is at fault alone: it would delete what the other says.
  */
-async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
+async function pairPartnerIds(trx: Transaction<Schema>, carried: readonly string[]): Promise<void> {
   const sought = sql`
     select distinct namesake.other_id as partner_id, newcomer.stream from namesake join newcomer using (partner_id)`
-  await gather(trx, 'rival', sought, sql`${thing(sql`row`)} as thing`)
+  await gather(trx, 'rival', sought, sql`${thing(sql`row`)} as thing`, carried)
   await sql`
     create temp table twin on commit drop as
     select newcomer.row_id, row.stream, namesake.other_id, ${thing(sql`row`)} as thing

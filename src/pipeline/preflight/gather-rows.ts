@@ -25,16 +25,17 @@ export const thing = (row: Fragment) => sql`
  * Rows that the ledger has of some hotels in some streams, which the table `sought` names: the table `rows`. Its pairs
  * are joined by the whole of an index, so that a planner who knows nothing of the ledger goes by hotel, or over all
  * rows once. From then on all joins are between tables that it knows.
- * @param which `living`: only those that the partner still has.
+ * @param which the streams that runs read: only of these, and only those that the partner still has.
  */
 export async function gather(
   trx: Transaction<Schema>,
   rows: string,
   sought: Fragment,
   columns: Fragment,
-  which: 'living' | 'all' = 'living',
+  which: readonly string[] | 'all',
 ): Promise<void> {
-  await sql`create temp table sought on commit drop as ${sought}`.execute(trx)
+  const isSought = which === 'all' ? sql`true` : sql`stream = any(${which}::text[])`
+  await sql`create temp table sought on commit drop as select * from (${sought}) named where ${isSought}`.execute(trx)
   await sql`analyze sought`.execute(trx)
   await sql`
     create temp table ${sql.id(rows)} on commit drop as

@@ -6,10 +6,10 @@ import { gather, period, target } from './gather-rows.ts'
  * Values of one custom property, or standards, of one hotel with their ids in capitals and in small letters, that say
  * different things: one would overwrite the other. Into the table `pair`, from the table `newcomer`.
  */
-export async function pairSpellings(trx: Transaction<Schema>): Promise<void> {
+export async function pairSpellings(trx: Transaction<Schema>, carried: readonly string[]): Promise<void> {
   const sought = sql`
     select distinct partner_id, stream from newcomer where stream in ('custom_property_values', 'standard_holders')`
-  await gather(trx, 'spelling', sought, sql`${target(sql`row`)} as target`)
+  await gather(trx, 'spelling', sought, sql`${target(sql`row`)} as target`, carried)
   // Rows of one key are one, so that two with one target are spelt otherwise.
   await sql`
     create temp table meeting on commit drop as
@@ -37,12 +37,13 @@ const ofTheirCompanies = (stream: string) => sql`
   select other_id, ${stream}::text from namesake join own using (partner_id)`
 
 /** The answers of the newcomers' hotels, and of other hotels of their companies: the table `answer`. */
-export async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
+export async function gatherAnswers(trx: Transaction<Schema>, carried: readonly string[]): Promise<void> {
   await gather(
     trx,
     'answer',
     ofTheirCompanies('framework_answers'),
     sql`lower(row.content ->> 'data_point_id') as data_point, ${period(sql`row`)} as period`,
+    carried,
   )
 }
 
@@ -50,12 +51,13 @@ export async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
  * An answer and an omission of the same question and period, of one hotel or of two that are confirmed for one company.
  * Which data points a question has, frameworks say.
  */
-export async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
+export async function pairAnsweredAndDeclined(trx: Transaction<Schema>, carried: readonly string[]): Promise<void> {
   await gather(
     trx,
     'omission',
     ofTheirCompanies('omissions'),
     sql`lower(row.content ->> 'question_id') as question, ${period(sql`row`)} as period`,
+    carried,
   )
   await sql`
     create temp table asked on commit drop as

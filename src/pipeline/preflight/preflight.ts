@@ -8,7 +8,7 @@ import { releaseResends, releaseRetries } from '../../db/ledger/rows-again.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
-import { streams } from '../streams/our-streams.ts'
+import { carriedStreams, streams } from '../streams/our-streams.ts'
 import { loadReferenceIndex, type ReferenceIndex, type RowRules } from '../streams/rules/reference-index.ts'
 import {
   checkText,
@@ -40,7 +40,7 @@ const batchRows = 500
  */
 export async function preflight(deps: Deps, run: Run): Promise<void> {
   const { db, logger } = deps
-  const again = await releaseResends(db, requirementsOf(deps.config))
+  const again = await releaseResends(db, requirementsOf(deps.config), carriedStreams(deps.contract, deps.config))
   if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
   const retried = await releaseRetries(db)
   if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
@@ -63,7 +63,8 @@ export async function judgeRows(
 ): Promise<{ judged: number; invalid: number; contradicting: number }> {
   const { db } = deps
   const { basis, rules } = await judgingOf(deps)
-  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since, which))
+  const carried = carriedStreams(deps.contract, deps.config)
+  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since, carried, which))
   const counts = { judged: 0, invalid: 0, contradicting }
   let reference: ReferenceIndex | null = null
   for await (const rows of unjudgedRows(db, basis, batchRows)) {

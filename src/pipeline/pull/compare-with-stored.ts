@@ -6,6 +6,7 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../streams/kind-names.ts'
+import { carriedStreams } from '../streams/our-streams.ts'
 import { ofSelectedType } from './merge/known-companies.ts'
 import { askedOf } from './search/search-pages.ts'
 
@@ -26,7 +27,7 @@ export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
       return
     }
     const proven = { submissionId: search.submission_id, calculatorTypeIds }
-    await stageInputs(trx, proven)
+    await stageInputs(trx, proven, carriedStreams(deps.contract, deps.config))
     await judgeInputs(trx, proven)
     await storeDifferences(trx, run.run_id, search.submission_id)
   })
@@ -191,7 +192,11 @@ type ProvenSearch = {
  * `unequal_input`: settled inputs of which the search returned no equal, and, without a `row_id`, returned inputs of
  * which the ledger has none. Under integer keys, because there are millions.
  */
-export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
+export async function stageInputs(
+  trx: Transaction<Schema>,
+  search: ProvenSearch,
+  carried: readonly string[],
+): Promise<void> {
   const { submissionId } = search
   await sql`
     create temporary table left_out_company on commit drop as
@@ -232,7 +237,7 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
              case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
              case when row.content ->> 'month' is null then 0
                   when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month,
-             ${rowStanding()} as standing
+             ${rowStanding(carried)} as standing
       from ledger row
       join submission search on search.submission_id = ${submissionId}
       join mapping using (partner_id)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isOurStream, type StreamName, streamNames } from '../../config/schema.ts'
+import { type Config, isOurStream, type StreamName, streamNames } from '../../config/schema.ts'
 import type { CursorProtection } from '../../db/tables/run-tables.ts'
 import { placeholdersOf } from '../../exchange/body-template.ts'
 import { type Contract, ContractError } from '../../exchange/contract.ts'
@@ -46,6 +46,15 @@ export function streamsCarriedBy(kind: KindName): StreamName[] {
 /** Every stream that there can be, ours first, then those of the kinds that the contract adds. */
 export function streamNamesOf({ kinds }: Contract): string[] {
   return [...streamNames, ...kinds.map(({ stream }) => stream)]
+}
+
+/**
+ * The streams that runs read and send: those of the configuration that a kind of request carries. Rows of another one
+ * may be in the ledger, because it was taken out of either: nobody can say what the partner says of them now, and what
+ * was accepted of them is not sent again.
+ */
+export function carriedStreams(contract: Contract, { streams: configured }: Pick<Config, 'streams'>): string[] {
+  return streamNamesOf(contract).filter((stream) => configured[stream] !== undefined)
 }
 
 /** How the rows of a stream land in the ledger. The configuration names no stream that has no shape. */

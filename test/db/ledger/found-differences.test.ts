@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { headlines, rowGroups } from '../../../src/cli/show/row-groups.ts'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable, markForRepair } from '../../../src/db/ledger/found-otherwise.ts'
@@ -90,9 +93,9 @@ async function resend(): Promise<void> {
   await ledger.inTransaction(async (trx) => {
     const actor = { user: 'somebody', host: 'here' }
     const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const
-    await markForResend(trx, await recordAction(trx, action), {})
+    await markForResend(trx, await recordAction(trx, action), streamNames, {})
   })
-  await releaseResends(ledger.db, {})
+  await releaseResends(ledger.db, {}, streamNames)
 }
 
 describe('a difference that a comparison found', () => {
@@ -173,9 +176,18 @@ describe('a value that was changed at the service', () => {
   })
 })
 
+/** A folder whose configuration reads the streams. */
+async function readingFolder(): ReturnType<typeof workingFolder> {
+  const folder = await workingFolder()
+  const stream = { query: 'select', cursor: 'x' }
+  const streams = { framework_answers: stream, calculator_inputs: stream }
+  await writeFile(join(folder.path, 'nightferry.yaml'), JSON.stringify({ streams }))
+  return folder
+}
+
 /** `nightferry resend` as a person runs it. */
 async function verb(...args: string[]) {
-  await using folder = await workingFolder()
+  await using folder = await readingFolder()
   return await nightferry(folder.path, ['resend', ...args], { DATABASE_URL: ledger.url })
 }
 
@@ -214,7 +226,7 @@ describe('a resend that leaves out what was found', () => {
 describe('a resend of what a comparison found otherwise', () => {
   const later = new Date(Date.now() + 3_600_000)
   const counted = async (filter: ResendFilter) =>
-    (await countResendable(ledger.db, filter)).map(({ stream, rows }) => `${stream} ${rows}`)
+    (await countResendable(ledger.db, streamNames, filter)).map(({ stream, rows }) => `${stream} ${rows}`)
   const both = ['calculator_inputs 1', 'framework_answers 1']
 
   it('a resend of what a comparison found otherwise takes what the run names in its report', async () => {
@@ -274,7 +286,7 @@ describe('a resend of what a comparison found otherwise', () => {
     await find(later)
     expect(await counted({ difference: 'different' })).toEqual(['calculator_inputs 1'])
     expect(await counted({ difference: 'different', alsoLater: true })).toEqual(both)
-    await using folder = await workingFolder()
+    await using folder = await readingFolder()
     const call = (...args: string[]) =>
       nightferry(folder.path, ['resend', '--stream', 'framework_answers', ...args], { DATABASE_URL: ledger.url })
     const left = await call('--difference', 'different')

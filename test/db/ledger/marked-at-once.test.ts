@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, markForRetry } from '../../../src/db/ledger/rows-again.ts'
+import { markForResend } from '../../../src/db/ledger/rows-again.ts'
+import { markForRetry } from '../../../src/db/ledger/rows-to-retry.ts'
 import { resendAccepted, retryRejected } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { patience } from '../../helpers/patience.ts'
 import { type Ledger, openLedger } from './ledger.ts'
@@ -33,7 +35,7 @@ beforeEach(async () => {
 })
 
 /** Marks in a transaction that ends only when a second one, begun after it, waits for it. */
-async function markedFirst<T>(mark: typeof markForRetry | typeof markForResend, second: () => Promise<T>): Promise<T> {
+async function markedFirst<T>(mark: typeof markForRetry, second: () => Promise<T>): Promise<T> {
   let asked: Promise<T> | undefined
   await ledger.inTransaction(async (trx) => {
     await mark(trx, await recordAction(trx, { verb: 'retry', actor, at: new Date(), rows: 2 }), {
@@ -49,6 +51,8 @@ async function markedFirst<T>(mark: typeof markForRetry | typeof markForResend, 
   return (await asked) as T
 }
 
+const markAllSent: typeof markForRetry = (trx, actionId, filter) => markForResend(trx, actionId, streamNames, filter)
+
 const actions = async () => await ledger.db.selectFrom('action').select(['verb', 'rows']).orderBy('action_id').execute()
 
 it('a retry that waits for another one marks none of the rows that the other marked, and records nothing', async () => {
@@ -60,11 +64,30 @@ it('a retry that waits for another one marks none of the rows that the other mar
 })
 
 const resend = () =>
-  resendAccepted(ledger.db, { filter: {}, guard, beyondGuard: false, actor, at: new Date(), asked: {} })
+  resendAccepted(ledger.db, {
+    filter: {},
+    carried: streamNames,
+    guard,
+    beyondGuard: false,
+    actor,
+    at: new Date(),
+    asked: {},
+  })
 
 it('a resend that waits for another one marks none of the rows that the other marked, and records nothing', async () => {
-  expect(await markedFirst(markForResend, resend)).toMatchObject({ total: 0, streams: [] })
+  expect(await markedFirst(markAllSent, resend)).toMatchObject({ total: 0, streams: [] })
   expect(await actions()).toEqual([{ verb: 'retry', rows: 2 }])
+})
+
+it('a resend that waits for another one marks no row that stood under a retry before both', async () => {
+  await retryRejected({ db: ledger.db, now: () => new Date() }, {}, actor)
+  await sql`update acceptance set accepted_hash = '\\x01'`.execute(ledger.db)
+  expect(await markedFirst(markAllSent, resend)).toMatchObject({ total: 0, streams: [] })
+})
+
+it('a resend tells how many of the rows that it marked have changed since they were accepted', async () => {
+  await sql`update acceptance set accepted_hash = '\\x01' where partner_id in ('H-2', 'H-3')`.execute(ledger.db)
+  expect(await resend()).toMatchObject({ total: 3, changed: 2, streams: [{ rows: 3, changed: 2, known: 4 }] })
 })
 
 it('a resend records and tells as many rows as it marked', async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
@@ -101,10 +102,10 @@ it('a move keeps what the old company holds of rows that were marked to be sent 
   const actor = { user: 'ada', host: 'ferry' }
   await ledger.inTransaction(async (trx) => {
     const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const
-    await markForResend(trx, await recordAction(trx, action), {})
+    await markForResend(trx, await recordAction(trx, action), streamNames, {})
   })
   const next = await begin()
-  await releaseResends(ledger.db, requires)
+  await releaseResends(ledger.db, requires, streamNames)
   await ledger.landChecked('framework_answers', [answer('one', '2')])
   await settleMapping(next, company(2))
   const { rows } = await sql<{ content: unknown; company_id: string }>`

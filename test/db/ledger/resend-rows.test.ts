@@ -1,14 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import {
-  countRetryable,
+  countLeftOut,
+  countResendable,
   isSentAgain,
   markForResend,
-  markForRetry,
   releaseResends,
   releaseRetries,
+  resendableRows,
 } from '../../../src/db/ledger/rows-again.ts'
+import { countRetryable, markForRetry } from '../../../src/db/ledger/rows-to-retry.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -36,18 +39,18 @@ async function rejectedDependents(): Promise<void> {
     where accepted_hash is null`.execute(ledger.db)
 }
 
-type Filter = Parameters<typeof markForResend>[2]
+type Filter = Parameters<typeof markForResend>[3]
 
 async function resend(filter: Filter): Promise<number> {
   await mark(filter)
-  return await releaseResends(ledger.db, requires)
+  return await releaseResends(ledger.db, requires, streamNames)
 }
 
-async function mark(filter: Filter, verb: 'resend' | 'retry' = 'resend'): Promise<void> {
+async function mark(filter: Filter, verb: 'resend' | 'retry' = 'resend', carried: readonly string[] = streamNames) {
   const actor = { user: 'somebody', host: 'here' }
   await ledger.inTransaction(async (trx) => {
     const actionId = await recordAction(trx, { verb, actor, at: new Date(), rows: 0, asked: {} })
-    await (verb === 'resend' ? markForResend(trx, actionId, filter) : markForRetry(trx, actionId, {}))
+    await (verb === 'resend' ? markForResend(trx, actionId, carried, filter) : markForRetry(trx, actionId, {}))
   })
 }
 
@@ -87,17 +90,17 @@ it('a resend lets it be known of a row that it tries again that the service may 
 
 it('a resend leaves rejected what requires nothing that is sent again', async () => {
   await rejectedDependents()
-  expect(await releaseResends(ledger.db, requires)).toBe(0)
+  expect(await releaseResends(ledger.db, requires, streamNames)).toBe(0)
   expect(await rejected()).toHaveLength(4)
 })
 
 it('a resend that is asked for while a run releases what was asked for before waits for the next run', async () => {
   await rejectedDependents()
-  expect(await releaseResends(ledger.db, requires)).toBe(0)
+  expect(await releaseResends(ledger.db, requires, streamNames)).toBe(0)
   await mark({ partnerId: 'H-1' })
   expect(await releaseRetries(ledger.db)).toBe(0)
   expect((await ledger.row('properties', 'H-1')).retry_action).not.toBeNull()
-  expect(await releaseResends(ledger.db, requires)).toBe(1)
+  expect(await releaseResends(ledger.db, requires, streamNames)).toBe(1)
   expect(await ledger.row('properties', 'H-1')).toMatchObject({ accepted_hash: null, retry_action: null })
 })
 
@@ -108,7 +111,7 @@ it.each<[string, object, boolean]>([
   await rejectedDependents()
   await mark({ stream: 'properties' })
   await changeProperty(change)
-  expect(await releaseResends(ledger.db, requires), 'the other hotel').toBe(1)
+  expect(await releaseResends(ledger.db, requires, streamNames), 'the other hotel').toBe(1)
   const row = await ledger.row('properties', 'H-1')
   expect({ pending: row.pending, marked: row.retry_action !== null }).toEqual({ pending: false, marked })
   expect(row.accepted_hash).not.toBeNull()
@@ -119,10 +122,10 @@ it('a resend of a row that the guard held is made once the guard lets the row go
   await rejectedDependents()
   await mark({ partnerId: 'H-1' })
   await changeProperty({ guard_run: 1, guard_change: 'gone' })
-  expect(await releaseResends(ledger.db, requires)).toBe(0)
+  expect(await releaseResends(ledger.db, requires, streamNames)).toBe(0)
   expect(await releaseRetries(ledger.db)).toBe(0)
   await changeProperty({ guard_run: null, guard_change: null })
-  expect(await releaseResends(ledger.db, requires)).toBe(1)
+  expect(await releaseResends(ledger.db, requires, streamNames)).toBe(1)
   expect(await ledger.row('properties', 'H-1')).toMatchObject({ pending: true, outcome_code: 'sent_again' })
 })
 
@@ -140,7 +143,7 @@ const changed = { partner_id: 'H-1', content: { name: 'changed' } }
 const property = () => ledger.row('properties', 'H-1')
 
 /** What the beginning of a run releases. @returns how many rows of each. */
-const released = async () => [await releaseResends(ledger.db, requires), await releaseRetries(ledger.db)]
+const released = async () => [await releaseResends(ledger.db, requires, streamNames), await releaseRetries(ledger.db)]
 
 const accept = async () => {
   await ledger.landChecked('properties', [accepted], true)
@@ -219,5 +222,90 @@ describe('a mark of a row that changes and is not sent as it is', () => {
     const { accepted_hash, ...row } = await property()
     expect(row).toMatchObject({ retry_action: null, refused_hash: null })
     expect(accepted_hash).not.toBeNull()
+  })
+})
+
+describe('a row whose newest content the service does not have when a resend is asked for', () => {
+  beforeEach(accept)
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['was rejected', refuse],
+    ['is invalid', () => sql`update acceptance set invalid_reason = 'no number'`.execute(ledger.db)],
+    ['waits', () => Promise.resolve()],
+    ['is held by the guard', () => changeProperty({ guard_run: 1, guard_change: 'changed' })],
+  ])(
+    'a resend of a row that changed and %s sends what was accepted once the change is taken back',
+    async (_, stand) => {
+      await ledger.landChecked('properties', [changed])
+      await stand()
+      await mark({})
+      await ledger.landChecked('properties', [accepted])
+      await changeProperty({ guard_run: null, guard_change: null })
+      expect(await released()).toEqual([1, 0])
+      expect(await property()).toMatchObject({ pending: true, outcome_code: 'sent_again', retry_action: null })
+    },
+  )
+
+  it('a resend of a row that the guard holds as gone sends it once it is there again', async () => {
+    await changeProperty({ guard_run: 1, guard_change: 'gone' })
+    await mark({})
+    expect(await released()).toEqual([0, 0])
+    await changeProperty({ guard_run: null, guard_change: null })
+    expect(await released()).toEqual([1, 0])
+  })
+
+  it('a resend of a rejected change tries it once more, and sends what was accepted if it is rejected again', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({})
+    expect(await released()).toEqual([1, 0])
+    expect(await property()).toMatchObject({ refused_hash: null, accepted_hash: null })
+    await refuse()
+    await ledger.landChecked('properties', [accepted])
+    expect((await property()).pending).toBe(true)
+  })
+
+  it('a resend takes the place of a retry, and a retry not that of a resend', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({}, 'retry')
+    const { retry_action } = await property()
+    await mark({})
+    const later = (await property()).retry_action
+    expect(later).not.toEqual(retry_action)
+    await mark({}, 'retry')
+    expect((await property()).retry_action).toEqual(later)
+    await ledger.landChecked('properties', [accepted])
+    expect(await released()).toEqual([1, 0])
+  })
+
+  it('a resend of what a comparison found otherwise leaves out a row that has changed since', async () => {
+    await ledger.landChecked('properties', [changed])
+    await mark({ difference: 'any' })
+    expect((await property()).retry_action).toBeNull()
+  })
+})
+
+describe('a stream that was taken out of the configuration', () => {
+  const others = streamNames.filter((stream) => stream !== 'properties')
+  beforeEach(accept)
+
+  it('a resend marks nothing of a stream that no run sends', async () => {
+    await mark({}, 'resend', others)
+    expect((await property()).retry_action).toBeNull()
+    expect(await countResendable(ledger.db, others, {})).toEqual([])
+    expect(await resendableRows(ledger.db, others, {}, 10)).toEqual([])
+    expect(await countLeftOut(ledger.db, others, {})).toEqual({ unjudged: 0, mixed: 0, unconfigured: 1 })
+    expect(await countLeftOut(ledger.db, streamNames, {})).toMatchObject({ unconfigured: 0 })
+  })
+
+  it('a run forgets nothing as accepted of a stream that it does not send, and a later one that does keeps the mark', async () => {
+    await mark({})
+    expect(await releaseResends(ledger.db, requires, others)).toBe(0)
+    expect(await releaseRetries(ledger.db)).toBe(0)
+    const { accepted_hash, retry_action } = await property()
+    expect(accepted_hash).not.toBeNull()
+    expect(retry_action).not.toBeNull()
+    expect(await released()).toEqual([1, 0])
   })
 })

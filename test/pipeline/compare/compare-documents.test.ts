@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
 import { uuid } from '../pull/sample-page.ts'
 import { ids } from '../push/rows.ts'
@@ -29,10 +30,11 @@ async function answered(hotel: string, value: string, framework = ids.framework)
 }
 
 /** What the search shows: of each company the values of the one question. */
-const shown = (companies: Record<string, string[]>, minutesAgo?: number) =>
+const shown = (companies: Record<string, string[]>, minutesAgo?: number, reads?: readonly string[]) =>
   night.compared({
     search: 'frameworkAnswersSearch',
     minutesAgo,
+    ...(reads !== undefined && { reads }),
     lists: {
       companies: Object.entries({ other: ['stands'], ...companies }).map(([name, values]) => ({
         id: uuid(name),
@@ -52,6 +54,18 @@ it('a text with the word unit in it is found different where another text with i
   expect((await shown({ A: ['kWh per unit bought'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
   expect(await night.found()).toEqual(['different H-1 Litres per unit sold text kWh per unit bought'])
   expect((await shown({ A: ['Litres'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
+})
+
+it('a declined question of a stream that no run reads any more is not found absent', async () => {
+  await night.mapped('H-1', 'A')
+  const content = { period_type: 'Yearly', year: '2025', question_id: ids.question }
+  await night.accepted({ stream: 'omissions', hotel: 'H-1', key: 'declined', content })
+  const before = await night.found()
+  expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 1, unsettled: 0 })
+  const reads = streamNames.filter((name) => name !== 'omissions')
+  expect((await shown({ A: [] }, undefined, reads)).get('answers')).toMatchObject({ absent: 0, unsettled: 1, equal: 1 })
+  expect(await night.found()).toEqual(before)
+  expect(await repairable()).toEqual([])
 })
 
 const repairable = () => night.ferry.ledger.inTransaction(countRepairable)

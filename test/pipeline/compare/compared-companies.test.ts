@@ -54,7 +54,8 @@ async function fetched(): Promise<{ companies: number[]; fetches: number }> {
       )
       const submissionId = rows[0]?.submission_id ?? 0
       const search = { submissionId, search: 'ours', list: 'companies', companyMember: 'id' }
-      for await (const some of comparedCompanies(trx, ['framework_answers'], search)) companies.push(some.length)
+      const streams = { streams: ['framework_answers'], carried: ['framework_answers'] }
+      for await (const some of comparedCompanies(trx, streams, search)) companies.push(some.length)
     })
     const texts = query.mock.calls.map(([asked]) =>
       typeof asked === 'string' ? asked : (asked as { text: string }).text,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { settings } from '../../../src/config/schema.ts'
 import type { RowComparison } from '../../../src/db/tables/difference-tables.ts'
 import { compareDocuments } from '../../../src/pipeline/compare/compare-documents.ts'
@@ -12,6 +13,8 @@ type Shown = {
   body?: Record<string, unknown>
   /** How many minutes before the comparison it was planned; by default none. */
   minutesAgo?: number | undefined
+  /** The streams that the configuration reads. */
+  reads?: readonly string[]
   lists: Record<string, readonly ({ id: string } & Record<string, unknown>)[]>
 }
 
@@ -69,7 +72,7 @@ export async function openComparedNight(): Promise<ComparedNight> {
         returning row_id`.execute(db)
       return rows[0]?.row_id ?? 0
     },
-    compared: async ({ search, body = {}, minutesAgo, lists }) => {
+    compared: async ({ search, body = {}, minutesAgo, reads = streamNames, lists }) => {
       await ledger.startRun()
       const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
       const kind = search === 'companiesSearch' ? 'companies_search' : 'framework_answers_search'
@@ -83,7 +86,7 @@ export async function openComparedNight(): Promise<ComparedNight> {
       await using deps = ferry.deps('http://127.0.0.1:9')
       const stream = { query: 'select', cursor: 'x' }
       const config = settings.parse({
-        streams: { properties: stream, framework_answers: stream, custom_property_values: stream },
+        streams: Object.fromEntries(reads.map((name) => [name, stream])),
         pull: { searches: [{ name: 'ours', search, body }] },
       })
       await compareDocuments({ ...deps, config }, run)

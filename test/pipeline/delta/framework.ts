@@ -1,3 +1,4 @@
+import { streamNames } from '../../../src/config/known-names.ts'
 import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
 import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
 import { storableDocuments } from '../../../src/pipeline/reference/store-reference-data.ts'
@@ -23,9 +24,11 @@ export async function knowFrameworks(ferry: Ferry): Promise<void> {
   await ferry.ledger.inTransaction((trx) => keepReferenceData(deps, trx, documents, null))
 }
 
-/** The step of a run that judges its rows. */
+/** The step of a run that judges its rows, of a configuration with every stream. */
 export async function preflightOf(ferry: Ferry, runId: number): Promise<void> {
-  await using deps = ferry.deps(nowhere)
+  await using given = ferry.deps(nowhere)
+  const streams = Object.fromEntries(streamNames.map((name) => [name, given.config.streams.properties]))
+  const deps = { ...given, config: { ...given.config, streams } }
   const run = await deps.db.selectFrom('run').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
   await preflight(deps, run)
 }

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
+import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
-import { releaseRetries } from '../../../src/db/ledger/rows-again.ts'
+import { markForResend, releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { plannedRequests, plannedRows, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
 import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 
@@ -46,6 +48,39 @@ it('the plan tells rows that a policy sends again from those that a person does,
     return request?.streams.map((stream) => stream.why)
   })
   expect(why?.toSorted()).toEqual(['new', 'retried', 'sent again by policy'])
+})
+
+it('the plan says of a row that changed, and was rejected or not, why it goes out although a resend is asked for', async () => {
+  const called = (name: string) => ['H-1', 'H-2', 'H-3'].map((partner_id) => ({ partner_id, content: { name } }))
+  await ledger.landChecked('properties', called('accepted'), true)
+  await sql`update acceptance set accepted_at = clock_timestamp(), outcome = 'confirmed'`.execute(ledger.db)
+  await ledger.landChecked('properties', called('changed').slice(0, 2))
+  await sql`
+    update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_code = 'NotFound'
+    where partner_id = 'H-2'`.execute(ledger.db)
+  const actor = { user: 'somebody', host: 'here' }
+  await ledger.inTransaction(async (trx) => {
+    const action = { verb: 'resend', actor, at: new Date(), rows: 3, asked: {} } as const
+    await markForResend(trx, await recordAction(trx, action), streamNames, {})
+  })
+  const runId = await ledger.startRun()
+  const rows = await ledger.inTransaction(async (trx) => {
+    await rememberRejected(trx)
+    await releaseResends(trx, {}, streamNames)
+    await releaseRetries(trx)
+    await planKind(trx, {
+      ...{ judgesProperties: false, runId, kind: 'company_mappings', requires: {}, partitionBy: null },
+      ...{ streams: ['properties'], kindStreams: ['properties'], maxRows: 100, requests: 10, sweep: true },
+    })
+    const planned = await plannedRows(trx, runId, 10)
+    await sql`drop table planned_rejected`.execute(trx)
+    return planned
+  })
+  expect(rows.map(({ partner_id, why }) => [partner_id, why])).toEqual([
+    ['H-1', 'changed'],
+    ['H-2', 'retried'],
+    ['H-3', 'retried'],
+  ])
 })
 
 it('the plan tells rows that go out again because one that was rejected with them has changed', async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
@@ -29,7 +30,7 @@ export type JudgedLedger = AsyncDisposable & {
   /** The service took these rows as they are. */
   accept(...keys: string[]): Promise<void>
   /** A person has accepted rows sent again, and a run begins. */
-  sendAgain(asked: Parameters<typeof markForResend>[2]): Promise<void>
+  sendAgain(asked: Parameters<typeof markForResend>[3]): Promise<void>
   /** The hotels are one company. */
   mapTogether(...partnerIds: string[]): Promise<void>
 }
@@ -37,7 +38,9 @@ export type JudgedLedger = AsyncDisposable & {
 export async function openJudgedLedger(): Promise<JudgedLedger> {
   const ferry = await openFerry()
   // Nothing is called there.
-  const deps = ferry.deps('http://127.0.0.1:9')
+  const given = ferry.deps('http://127.0.0.1:9')
+  const streams = Object.fromEntries(streamNames.map((name) => [name, given.config.streams.properties]))
+  const deps = { ...given, config: { ...given.config, streams } }
   const { ledger } = ferry
   return {
     ferry,
@@ -71,9 +74,9 @@ export async function openJudgedLedger(): Promise<JudgedLedger> {
       await ledger.inTransaction(async (trx) => {
         const actor = { user: 'ada', host: 'ferry' }
         const action = { verb: 'resend', actor, at: new Date(), rows: 1, asked: {} } as const
-        await markForResend(trx, await recordAction(trx, action), asked)
+        await markForResend(trx, await recordAction(trx, action), streamNames, asked)
       })
-      await releaseResends(ledger.db, {})
+      await releaseResends(ledger.db, {}, streamNames)
     },
     mapTogether: async (...partnerIds) => {
       const runId = await ledger.startRun()

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
+import type { Deps } from '../../../src/pipeline/deps.ts'
 import { compareWithStored, reasonNotToCompare } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
 import { completeSearch } from '../../../src/pipeline/pull/search/whole-search.ts'
@@ -36,6 +37,12 @@ beforeEach(async () => {
 afterAll(() => ferry.close())
 
 const [power, gas, water] = [uuid('power'), uuid('gas'), uuid('water')]
+
+/** With a configuration that reads calculator inputs. */
+function reading<Given extends Deps>(deps: Given): Given {
+  const streams = { ...deps.config.streams, calculator_inputs: deps.config.streams.properties }
+  return { ...deps, config: { ...deps.config, streams } }
+}
 
 type Inputs = Record<string, string | null>
 
@@ -110,7 +117,7 @@ async function compared(
     .executeTakeFirstOrThrow()
   const body = replayed(bodyOf(samplePage(companies)))
   await loadPage(pool, page, body, { contract, limits: defaultPageLimits, calculatorTypeIds })
-  await using deps = ferry.deps('http://127.0.0.1:9')
+  await using deps = reading(ferry.deps('http://127.0.0.1:9'))
   const pull = { ...deps.config.pull, calculatorTypeIds: configured }
   const selective = { ...deps, config: { ...deps.config, pull } }
   await completeSearch(selective, run)
@@ -514,12 +521,23 @@ describe('a search', () => {
     expect(await repairable()).toEqual([])
   })
 
+  it('nothing is found of inputs that no run reads any more, and what stands of them is not foreign', async () => {
+    await accepted('H-1', '2025-3', { [power]: '2', [gas]: '1' })
+    await compared([company('A', { calculators: [month('A/1', { [gas]: '1' })] })])
+    expect(await found()).toEqual(['absent H-1 2025 3 power 2 - value_not_returned'])
+    const { db } = ferry.ledger
+    const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
+    await using deps = ferry.deps('http://127.0.0.1:9')
+    await compareWithStored(deps, run)
+    expect(await found()).toEqual([])
+  })
+
   it('a search is compared once more after a death, with the same result', async () => {
     const counts = await compared([company('A', { calculators: [month('A/1', { [power]: '1' })] })])
     const { db } = ferry.ledger
     const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
     const before = await found()
-    await using deps = ferry.deps('http://127.0.0.1:9')
+    await using deps = reading(ferry.deps('http://127.0.0.1:9'))
     await compareWithStored(deps, run)
     expect(await found()).toEqual(before)
     expect(await comparisonOf(db, run.run_id)).toEqual(counts)

@@ -16,6 +16,7 @@ import { type HttpError, saysUnknown } from '../../../exchange/errors.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
+import { carriedStreams } from '../../streams/our-streams.ts'
 import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
 import { kindOf } from '../kinds.ts'
 import {
@@ -89,11 +90,11 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
 
 /**
  * Has the next run ask again which company each of these properties is: the service names them with another one than
- * their mapping does. Until it has answered, nothing is sent for them. Properties whose mapping is pending anyway are
- * left as they are.
+ * their mapping does. Until it has answered, nothing is sent for them. Properties of which nothing counts as accepted
+ * are left as they are: their mapping is asked for anyway.
  */
 async function mapAgain(
-  { now, logger }: Pick<Deps, 'now' | 'logger'>,
+  { config, contract, now, logger }: Pick<Deps, 'config' | 'contract' | 'now' | 'logger'>,
   trx: Transaction<Schema>,
   { run_id, submission_id }: Submission,
   partnerIds: readonly string[],
@@ -101,7 +102,8 @@ async function mapAgain(
   if (partnerIds.length === 0) return
   logger.warn({ run_id, submission_id, properties: partnerIds.length }, 'result_other_company')
   const which = { stream: 'properties', partnerIds }
-  const [found] = await countResendable(trx, which)
+  const carried = carriedStreams(contract, config)
+  const [found] = await countResendable(trx, carried, which)
   if (found === undefined) return
   const actionId = await recordAction(trx, {
     verb: 'repair',
@@ -112,7 +114,7 @@ async function mapAgain(
     asked: { stream: 'properties', run: String(run_id) },
     result: 'the next run asks for their mappings again',
   })
-  await markForResend(trx, actionId, which)
+  await markForResend(trx, actionId, carried, which)
 }
 
 /** Of a search, which carries none. */

@@ -7,6 +7,7 @@ import type { Deps } from '../../deps.ts'
 import { anyUnjudged } from '../../preflight/judgements.ts'
 import { judgeRows } from '../../preflight/preflight.ts'
 import { kindNamesOf, searchKinds } from '../../streams/kind-names.ts'
+import { carriedStreams } from '../../streams/our-streams.ts'
 import { kindOf } from '../kinds.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { sizeOf } from './learn-size.ts'
@@ -71,13 +72,9 @@ async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
 }
 
 function plannableKinds({ config, contract }: Deps, { streams: asked }: RunAsked): KindStreams[] {
+  const carried = carriedStreams(contract, config).filter((stream) => asked?.includes(stream) ?? true)
   return kindNamesOf(contract)
-    .map((kind) => ({
-      kind,
-      streams: kindOf(contract, kind).streams.filter(
-        (stream) => config.streams[stream] && (asked?.includes(stream) ?? true),
-      ),
-    }))
+    .map((kind) => ({ kind, streams: kindOf(contract, kind).streams.filter((stream) => carried.includes(stream)) }))
     .filter(({ streams }) => streams.length > 0)
 }
 

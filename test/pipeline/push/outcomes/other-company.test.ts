@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { streamNames } from '../../../../src/config/known-names.ts'
 import { releaseResends } from '../../../../src/db/ledger/rows-again.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
@@ -66,7 +67,7 @@ it('a hotel whose calculators went to another company than its mapping is mapped
   const isPending = async () =>
     (await Promise.all(partners.map((id) => ferry.ledger.row('properties', id)))).map(({ pending }) => pending)
   expect(await isPending(), 'the run at hand has counted its rows').toEqual([false, false])
-  expect(await releaseResends(ferry.ledger.db, {})).toBe(1)
+  expect(await releaseResends(ferry.ledger.db, {}, streamNames)).toBe(1)
   expect(await isPending()).toEqual([true, false])
 })
 
@@ -104,7 +105,7 @@ it.each([
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(wanted)
     expect(outcomes[0]).toMatchObject({ outcome_code: 'result_other_company', accepted_hash: null, refused_hash: null })
     expect((await ferry.submission(id)).unmatched).toMatchObject([{ partner_id: 'H-1', company_id: companyId }])
-    expect(await releaseResends(ferry.ledger.db, {})).toBe(1)
+    expect(await releaseResends(ferry.ledger.db, {}, streamNames)).toBe(1)
     expect((await ferry.ledger.row('properties', 'H-1')).pending).toBe(true)
   },
 )
