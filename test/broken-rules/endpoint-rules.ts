@@ -5,7 +5,6 @@ import {
   answerWith,
   type BrokenRule,
   broken,
-  companies,
   endless,
   ends,
   everyCompanyHas,
@@ -268,14 +267,6 @@ export const endpointRules = (): BrokenRule[] => [
     answers('GET /custom-properties', ({ answer }) => {
       for (const property of objectsOf(answer.json)) property.isIdentifier = String(property.isIdentifier)
     }),
-  ),
-  broken('mapping/details', 'a mapping finds another company', () =>
-    files(null, (file) => {
-      for (const company of objectsOf(file.companies)) if (company.companyId) company.companyId = crypto.randomUUID()
-    }),
-  ),
-  broken('mapping/stored', 'a mapping is not stored', () =>
-    companies('BulkGetCompanies', (company) => void delete company.fields),
   ),
 ]
 

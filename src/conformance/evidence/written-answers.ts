@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { monthName } from '../../exchange/wire-value.ts'
+import { integerOf, monthName } from '../../exchange/wire-value.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
@@ -177,5 +177,5 @@ async function storedPeriods(bench: Bench, { companyId, writing }: Hotel): Promi
   if (addressesIn(bench, search.task).length === 0) return null
   const found = await findRecord(bench, search.task, page.companies, (company) => company[page.id] === companyId)
   bench.note('frameworkAnswersPage', { [page.companies]: [found] })
-  return objectsOf(found?.[page.periods]).filter((one) => one[page.year] === writing.year)
+  return objectsOf(found?.[page.periods]).filter((one) => integerOf(one[page.year]) === writing.year)
 }

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
+import { conform } from '../conformance/conform.ts'
+import { answers, answerWith, type BrokenRule, broken, failsWithoutRows, periods } from './broken-rule.ts'
+import type { BrokenService, Hooks, Json } from './broken-service.ts'
+import { everything, judgeBroken, openBroken } from './judge-broken.ts'
+
+let service: BrokenService
+beforeAll(async () => {
+  service = await openBroken()
+})
+afterAll(() => service.close())
+
+/** What the specification leaves open of answers, and the sandbox does in another way: no rule is broken. */
+const variants: BrokenRule[] = [
+  ...(['answers/periods', 'answers/yearly', 'answers/omission', 'answers/typed'] as const).map((statement) =>
+    broken(statement, 'the year of answers is a text', (year) =>
+      periods(year, (period) => {
+        period.year = String(year)
+      }),
+    ),
+  ),
+  broken('answers/yearly', 'a yearly period that begins in January names no month', (year) =>
+    periods(year, (period) => {
+      if (period.periodType === 'Yearly' && period.month === 'January') delete period.month
+    }),
+  ),
+]
+
+test.each(variants)('$statement holds where $rule', async (variant) => {
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'holds', isBroken: true })
+})
+
+test('a question that is declined is the same for the deprecated upsert, whatever framework is the first', async () => {
+  const declined = new Map<string, Set<unknown>>()
+  service.break({
+    answer: ({ method, path, asked, answer }) => {
+      if (path.endsWith(`/frameworks/${catalogue.frameworks[0]?.id}`)) answer.json = withOneQuestion(answer.json)
+      const [, endpoint] = /\/((?:framework|performance)-answers)\/upsert$/.exec(path) ?? []
+      if (method === 'POST' && endpoint) declined.set(endpoint, new Set(questionIdsIn(asked())))
+    },
+  })
+  const only = ['versioning/deprecated/performance-answers-upsert', 'answers/omission'] as const
+  await conform(service.url, { ...everything, only })
+  const [again] = declined.get('performance-answers') ?? []
+  expect(again).toBeTruthy()
+  expect(declined.get('framework-answers')).toContain(again)
+})
+
+/** A framework cut down to the first of its questions. */
+function withOneQuestion(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(withOneQuestion)
+  return isObject(value) ? mapped(value, withOneQuestion) : value
+}
+
+function questionIdsIn(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(questionIdsIn)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
+
+const mapped = (map: unknown, change: (value: unknown) => unknown) =>
+  Object.fromEntries(Object.entries(isObject(map) ? map : {}).map(([key, value]) => [key, change(value)]))
