@@ -49,6 +49,29 @@ test('a question that is declined is the same for the deprecated upsert, whateve
   expect(declined.get('framework-answers')).toContain(again)
 })
 
+test('a question that is declined is not answered for the same period', async () => {
+  const sent = { answered: new Set<string>(), declined: new Set<string>() }
+  const questions = new Map(
+    catalogue.frameworks.flatMap(questionsOf).flatMap(({ id, dataPoints }) => dataPoints.map((one) => [one.id, id])),
+  )
+  service.break({
+    answer: ({ path, asked }) => {
+      if (!/\/(framework|performance)-answers\/upsert$/.test(path)) return
+      for (const period of objectsOf(at(asked(), 'companies')).flatMap((entry) => objectsOf(entry.periods))) {
+        const { periodType, year, month = 'January' } = period
+        const place = (question: unknown) => `${periodType} ${year} ${month} ${question}`
+        for (const { dataPointId } of objectsOf(period.answers))
+          sent.answered.add(place(questions.get(String(dataPointId))))
+        for (const { questionId } of objectsOf(period.omissions)) sent.declined.add(place(questionId))
+      }
+    },
+  })
+  const only = ['answers/both', 'versioning/deprecated/performance-answers-upsert'] as const
+  await conform(service.url, { ...everything, only })
+  expect(sent.answered.size).toBeGreaterThan(4)
+  expect([...sent.answered].filter((place) => sent.declined.has(place))).toEqual([])
+})
+
 /** A framework cut down to the first of its questions. */
 function withOneQuestion(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(withOneQuestion)

@@ -1,0 +1,95 @@
+import type { Bench } from '../bench.ts'
+import type { Hotel } from '../evidence/hotel.ts'
+import { cameBack, isSameId, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
+import { judged, notObserved, type Observation, together } from '../observation.ts'
+import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { type Check, type Checks, givenHotel } from './check.ts'
+import { failedRows, judgeImport, judgeTaken } from './judge-task.ts'
+
+/** Specification, Resources: what the framework answers upsert is sent. */
+export const answerChecks: Checks<'answers'> = {
+  'answers/framework': storedAnswers(({ stored, framework }, bench) => {
+    const { frameworkIds } = bench.contract.names.frameworkAnswersPage
+    const assigned = stored.filter((period) => {
+      const ids = period[frameworkIds]
+      return Array.isArray(ids) && ids.some((id) => isSameId(id, framework.id))
+    })
+    return judged(assigned.length > 0, `assigned to ${assigned.length} of ${stored.length} periods that came back`)
+  }),
+  'answers/entry': storedAnswers(({ mixed, stored }, bench, hotel) => {
+    const rows = failedRows(bench, mixed.task).filter(
+      (row) => row[bench.contract.names.rowError.companyId] === hotel.companyId,
+    )
+    return judged(
+      stored.length >= 2,
+      `${stored.length} periods came back, named by value and by id; ${rows.length} failed rows name the company`,
+    )
+  }),
+  'answers/periods': storedAnswers((written, bench) => {
+    const { periodType, month } = bench.contract.names.frameworkAnswersPage
+    const seen = written.stored.map((period) => `${textOf(period[periodType])} ${textOf(period[month]) ?? ''}`.trim())
+    const kept = withFramework(written).every((sent) => cameBack(bench, written, sent).length === 1)
+    return judged(kept, seen.join(', ') || 'no period came back')
+  }),
+  'answers/yearly': storedAnswers((written, bench) => {
+    const kept = [1, 7].every((month) => cameBack(bench, written, { type: 'yearly', month }).length > 0)
+    return judged(kept, `start months: ${monthsOf(bench, written, 'yearly')}`)
+  }),
+  'answers/monthly': storedAnswers((written, bench) => {
+    const kept = cameBack(bench, written, { type: 'monthly', month: 3 }).length > 0
+    return judged(kept, `months: ${monthsOf(bench, written, 'monthly')}`)
+  }),
+  'answers/both': storedAnswers((written, bench) => {
+    const { answers, omissions } = bench.contract.names.frameworkAnswersPage
+    const kinds = written.stored.map((period) =>
+      kindOfPeriod(objectsOf(period[answers]).length > 0, objectsOf(period[omissions]).length > 0),
+    )
+    const kept = ['answers omissions', 'answers', 'omissions'].every((kind) => kinds.includes(kind))
+    return judged(kept, `periods with ${kinds.join(', with ')}`)
+  }),
+  'answers/typed': storedAnswers(({ stored, sent }, bench) => {
+    const names = bench.contract.names.frameworkAnswersPage
+    const back = stored.flatMap((period) => objectsOf(period[names.answers]).map((one) => one[names.dataPointId]))
+    const ids = sent.flatMap(({ answers }) => answers.map((one) => one[names.dataPointId]))
+    const missing = ids.filter((id) => !back.some((one) => isSameId(one, id)))
+    return judged(missing.length === 0, `${ids.length - missing.length} of ${ids.length} came back`)
+  }),
+  'answers/omission': storedAnswers(({ stored, questionId, withoutFramework }, bench) => {
+    const names = bench.contract.names.frameworkAnswersPage
+    const kept = stored.some((period) =>
+      objectsOf(period[names.omissions]).some((one) => one[names.questionId] === questionId),
+    )
+    return together(
+      judgeImport(bench, withoutFramework, { statuses: ['success'], file: false }),
+      judged(kept, kept ? 'the omission came back by its question' : 'the omission did not come back'),
+    )
+  }),
+  'answers/open-fields': givenHotel(writeAnswers, ({ mixed }) => judgeTaken(mixed)),
+}
+
+/**
+ * A check of what came back of the answers. That it came back proves nothing where the year held something before: an
+ * earlier run sent the same.
+ */
+function storedAnswers(judge: (written: WrittenAnswers, bench: Bench, hotel: Hotel) => Observation): Check {
+  return givenHotel(writeAnswers, (written, bench, hotel) => {
+    const found = judge(written, bench, hotel)
+    if (found.verdict !== 'holds' || written.isFresh) return found
+    return notObserved(`${found.seen}; but ${hotel.writing.year} was not empty before: name another --year`)
+  })
+}
+
+function withFramework({ sent }: WrittenAnswers) {
+  return sent.filter(({ hasFramework }) => hasFramework)
+}
+
+function kindOfPeriod(hasAnswers: boolean, hasOmissions: boolean): string {
+  return `${hasAnswers ? 'answers' : ''} ${hasOmissions ? 'omissions' : ''}`.trim()
+}
+
+function monthsOf(bench: Pick<Bench, 'contract'>, { stored }: WrittenAnswers, type: 'yearly' | 'monthly'): string {
+  const names = bench.contract.names.frameworkAnswersPage
+  const ofType = (period: WireObject) => period[names.periodType] === bench.contract.names.frameworkAnswers[type]
+  const months = stored.filter(ofType).map((period) => textOf(period[names.month]) ?? 'no month')
+  return months.join(', ') || 'none'
+}
