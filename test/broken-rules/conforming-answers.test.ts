@@ -27,10 +27,25 @@ const variants: BrokenRule[] = [
       if (period.periodType === 'Yearly' && period.month === 'January') delete period.month
     }),
   ),
+  ...(['answers/typed', 'answers/entry', 'answers/monthly'] as const).map((statement) =>
+    broken(statement, 'no data point may be answered yearly', () => ofOneType('Monthly')),
+  ),
+]
+
+/** What is right, and shows nothing of the statement. */
+const unseen: BrokenRule[] = [
+  ...(['answers/monthly', 'answers/both'] as const).map((statement) =>
+    broken(statement, 'no data point may be answered monthly', () => ofOneType('Yearly')),
+  ),
+  broken('answers/both', 'no data point may be answered yearly', () => ofOneType('Monthly')),
 ]
 
 test.each(variants)('$statement holds where $rule', async (variant) => {
   expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'holds', isBroken: true })
+})
+
+test.each(unseen)('$statement is not observed where $rule', async (variant) => {
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'not observed', isBroken: true })
 })
 
 test('a question that is declined is the same for the deprecated upsert, whatever framework is the first', async () => {
@@ -82,6 +97,19 @@ function questionIdsIn(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.flatMap(questionIdsIn)
   if (!isObject(value)) return []
   return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
+
+/** All data points of all frameworks may be answered for periods of this type alone. */
+function ofOneType(reportingPeriodType: string): Hooks {
+  const retype = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(retype)
+    if (!isObject(value)) return value
+    const inner = mapped(value, retype)
+    return value.reportingPeriodType === undefined ? inner : { ...inner, reportingPeriodType }
+  }
+  return answers('GET /frameworks/*', ({ answer }) => {
+    answer.json = retype(answer.json)
+  })
 }
 
 const mapped = (map: unknown, change: (value: unknown) => unknown) =>

@@ -36,6 +36,7 @@ export const answerChecks: Checks<'answers'> = {
     return judged(kept, `start months: ${monthsOf(bench, written, 'yearly')}`)
   }),
   'answers/monthly': storedAnswers((written, bench) => {
+    if (!written.sent.some(({ type }) => type === 'monthly')) return notObserved('no data point takes a monthly answer')
     const kept = cameBack(bench, written, { type: 'monthly', month: 3 }).length > 0
     return judged(kept, `months: ${monthsOf(bench, written, 'monthly')}`)
   }),
@@ -44,8 +45,14 @@ export const answerChecks: Checks<'answers'> = {
     const kinds = written.stored.map((period) =>
       kindOfPeriod(objectsOf(period[answers]).length > 0, objectsOf(period[omissions]).length > 0),
     )
-    const kept = ['answers omissions', 'answers', 'omissions'].every((kind) => kinds.includes(kind))
-    return judged(kept, `periods with ${kinds.join(', with ')}`)
+    const sent = new Set(
+      withFramework(written).map((period) => kindOfPeriod(period.answers.length > 0, period.declined.length > 0)),
+    )
+    const kept = judged(
+      [...sent].every((kind) => kinds.includes(kind)),
+      `periods with ${kinds.join(', with ')}`,
+    )
+    return sent.size === 3 ? kept : together(kept, notObserved('no framework lets all three kinds be sent'))
   }),
   'answers/typed': storedAnswers(({ stored, sent }, bench) => {
     const names = bench.contract.names.frameworkAnswersPage
