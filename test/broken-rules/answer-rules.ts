@@ -80,6 +80,13 @@ export const answerRules = (): BrokenRule[] => [
       if (period.month === 'January' || period.month === 'July') delete period.omissions
     }),
   ),
+  broken('answers/omission', 'an omission that was sent without a framework is not stored', () => ({
+    pass: ({ path, asked }) => {
+      const body = asked()
+      if (!path.endsWith('/framework-answers/upsert') || at(body, 'frameworkId') !== undefined) return undefined
+      return withoutOmissions(body)
+    },
+  })),
   broken('answers/omission', 'an omission comes back without its question', (year) =>
     periods(year, (period) => {
       for (const omission of objectsOf(period.omissions)) delete omission.questionId
@@ -94,5 +101,13 @@ function valuesOfNobody(body: unknown): Json {
     if (!isObject(property)) return entry
     return { ...entry, identifiedBy: { customProperty: { ...property, value: 'nobody' } } }
   })
+  return { ...(body as Json), companies }
+}
+
+function withoutOmissions(body: unknown): Json {
+  const companies = objectsOf(at(body, 'companies')).map((entry) => ({
+    ...entry,
+    periods: objectsOf(entry.periods).map((period) => ({ ...period, omissions: [] })),
+  }))
   return { ...(body as Json), companies }
 }

@@ -1,7 +1,7 @@
 import type { Bench } from '../bench.ts'
 import type { Hotel } from '../evidence/hotel.ts'
-import { cameBack, isSameId, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
-import { judged, notObserved, type Observation, together } from '../observation.ts'
+import { cameBack, isKept, isSameId, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
+import { faultless, judged, notObserved, type Observation, together } from '../observation.ts'
 import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, type Checks, givenHotel } from './check.ts'
 import { failedRows, judgeImport, judgeTaken } from './judge-task.ts'
@@ -61,14 +61,15 @@ export const answerChecks: Checks<'answers'> = {
     const missing = ids.filter((id) => !back.some((one) => isSameId(one, id)))
     return judged(missing.length === 0, `${ids.length - missing.length} of ${ids.length} came back`)
   }),
-  'answers/omission': storedAnswers(({ stored, questionId, withoutFramework }, bench) => {
-    const names = bench.contract.names.frameworkAnswersPage
-    const kept = stored.some((period) =>
-      objectsOf(period[names.omissions]).some((one) => one[names.questionId] === questionId),
-    )
+  'answers/omission': storedAnswers((written, bench) => {
+    const declining = written.sent.filter(({ declined }) => declined.length > 0)
+    const lost = declining.filter((sent) => !isKept(bench, written, { ...sent, answers: [] }))
     return together(
-      judgeImport(bench, withoutFramework, { statuses: ['success'], file: false }),
-      judged(kept, kept ? 'the omission came back by its question' : 'the omission did not come back'),
+      judgeImport(bench, written.withoutFramework, { statuses: ['success'], file: false }),
+      faultless(
+        lost.map(({ hasFramework }) => `an omission sent ${hasFramework ? 'with' : 'without'} a framework is lost`),
+        `${declining.length} omissions came back by their questions, sent with a framework and without`,
+      ),
     )
   }),
   'answers/open-fields': givenHotel(writeAnswers, ({ mixed }) => judgeTaken(mixed)),
