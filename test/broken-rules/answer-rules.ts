@@ -31,6 +31,12 @@ export const answerRules = (): BrokenRule[] => [
   broken('answers/framework', 'the framework is not assigned', (year) =>
     periods(year, (period) => void delete period.frameworkIds),
   ),
+  broken('answers/entry', 'an entry that names its company by id is not stored', (year) =>
+    withoutMonths(year, 'July', 'October'),
+  ),
+  broken('answers/entry', 'an entry that names its company by a value is not stored', (year) =>
+    withoutMonths(year, 'January', 'March'),
+  ),
   broken('answers/periods', 'one period comes back twice', (year) =>
     periods(year, (period, company) => {
       if (period.month === 'January') company.periods = [...objectsOf(company.periods), { ...period }]

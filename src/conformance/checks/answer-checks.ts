@@ -16,13 +16,15 @@ export const answerChecks: Checks<'answers'> = {
     })
     return judged(assigned.length > 0, `assigned to ${assigned.length} of ${stored.length} periods that came back`)
   }),
-  'answers/entry': storedAnswers(({ mixed, stored }, bench, hotel) => {
-    const rows = failedRows(bench, mixed.task).filter(
+  'answers/entry': storedAnswers((written, bench, hotel) => {
+    const kept = (by: 'value' | 'id') =>
+      withFramework(written).filter((sent) => sent.by === by && isKept(bench, written, sent)).length
+    const rows = failedRows(bench, written.mixed.task).filter(
       (row) => row[bench.contract.names.rowError.companyId] === hotel.companyId,
     )
     return judged(
-      stored.length >= 2,
-      `${stored.length} periods came back, named by value and by id; ${rows.length} failed rows name the company`,
+      kept('value') > 0 && kept('id') > 0,
+      `periods that came back: ${kept('value')} named by value, ${kept('id')} by id; ${rows.length} failed rows name the company`,
     )
   }),
   'answers/periods': storedAnswers((written, bench) => {
