@@ -31,6 +31,11 @@ export const answerRules = (): BrokenRule[] => [
   broken('answers/framework', 'the framework is not assigned', (year) =>
     periods(year, (period) => void delete period.frameworkIds),
   ),
+  broken('answers/framework', 'the framework is assigned for the first period alone', (year) =>
+    periods(year, (period) => {
+      if (period.month !== 'January') delete period.frameworkIds
+    }),
+  ),
   broken('answers/entry', 'an entry that names its company by id is not stored', (year) =>
     withoutMonths(year, 'July', 'October'),
   ),

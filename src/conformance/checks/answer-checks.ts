@@ -8,13 +8,17 @@ import { failedRows, judgeImport, judgeTaken } from './judge-task.ts'
 
 /** Specification, Resources: what the framework answers upsert is sent. */
 export const answerChecks: Checks<'answers'> = {
-  'answers/framework': storedAnswers(({ stored, framework }, bench) => {
+  'answers/framework': storedAnswers((written, bench) => {
     const { frameworkIds } = bench.contract.names.frameworkAnswersPage
-    const assigned = stored.filter((period) => {
+    const periods = withFramework(written).flatMap((sent) => cameBack(bench, written, sent))
+    const assigned = periods.filter((period) => {
       const ids = period[frameworkIds]
-      return Array.isArray(ids) && ids.some((id) => isSameId(id, framework.id))
+      return Array.isArray(ids) && ids.some((id) => isSameId(id, written.framework.id))
     })
-    return judged(assigned.length > 0, `assigned to ${assigned.length} of ${stored.length} periods that came back`)
+    return judged(
+      assigned.length > 0 && assigned.length === periods.length,
+      `assigned to ${assigned.length} of ${periods.length} periods that came back`,
+    )
   }),
   'answers/entry': storedAnswers((written, bench, hotel) => {
     const kept = (by: 'value' | 'id') =>
