@@ -86,6 +86,22 @@ export const answerRules = (): BrokenRule[] => [
       if (period.month === 'January') period.answers = objectsOf(period.answers).slice(1)
     }),
   ),
+  broken('answers/typed', 'a number is kept as a text', (year) =>
+    answersOf(year, (answer) => {
+      const number = at(answer.answer, 'number')
+      if (number !== undefined) answer.answer = { text: String(number) }
+    }),
+  ),
+  broken('answers/typed', 'a list carries titles of options', (year) =>
+    answersOf(year, (answer) => {
+      if (at(answer.answer, 'list') !== undefined) answer.answer = { list: ['Solar'] }
+    }),
+  ),
+  broken('answers/typed', 'an answer is in another unit', (year) =>
+    answersOf(year, (answer) => {
+      if (answer.unitId) answer.unitId = randomUUID()
+    }),
+  ),
   broken('answers/omission', 'an omission that was sent with a framework is not stored', (year) =>
     periods(year, (period) => {
       if (period.month === 'January' || period.month === 'July') delete period.omissions
@@ -104,6 +120,12 @@ export const answerRules = (): BrokenRule[] => [
     }),
   ),
 ]
+
+function answersOf(year: number, change: (answer: Json) => void): Hooks {
+  return periods(year, (period) => {
+    for (const answer of objectsOf(period.answers)) change(answer)
+  })
+}
 
 /** Entries that name their company by a value name nobody. */
 function valuesOfNobody(body: unknown): Json {

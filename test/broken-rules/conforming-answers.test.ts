@@ -27,6 +27,11 @@ const variants: BrokenRule[] = [
       if (period.periodType === 'Yearly' && period.month === 'January') delete period.month
     }),
   ),
+  broken('answers/typed', 'a number has decimals, a date a time, and ids are in capitals', (year) =>
+    periods(year, (period) => {
+      for (const one of objectsOf(period.answers)) writeOtherwise(one)
+    }),
+  ),
   ...(['answers/typed', 'answers/entry', 'answers/monthly'] as const).map((statement) =>
     broken(statement, 'no data point may be answered yearly', () => ofOneType('Monthly')),
   ),
@@ -38,6 +43,16 @@ const unseen: BrokenRule[] = [
     broken(statement, 'no data point may be answered monthly', () => ofOneType('Yearly')),
   ),
   broken('answers/both', 'no data point may be answered yearly', () => ofOneType('Monthly')),
+  broken('answers/typed', 'the page shows no values', (year) =>
+    periods(year, (period) => {
+      for (const answer of objectsOf(period.answers)) delete answer.answer
+    }),
+  ),
+  broken('answers/typed', 'the page shows no units', (year) =>
+    periods(year, (period) => {
+      for (const answer of objectsOf(period.answers)) delete answer.unitId
+    }),
+  ),
 ]
 
 test.each(variants)('$statement holds where $rule', async (variant) => {
@@ -97,6 +112,16 @@ function questionIdsIn(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.flatMap(questionIdsIn)
   if (!isObject(value)) return []
   return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
+}
+
+/** An answer as it may be written as well. */
+function writeOtherwise(one: Json): void {
+  const { number, dateIso, list } = one.answer as Json
+  if (number !== undefined) one.answer = { number: Number(number).toFixed(2) }
+  if (dateIso !== undefined) one.answer = { dateIso: `${String(dateIso)}T00:00:00Z` }
+  if (list !== undefined) one.answer = { list: [list].flat().map((id) => String(id).toUpperCase()) }
+  one.dataPointId = String(one.dataPointId).toUpperCase()
+  if (one.unitId !== undefined) one.unitId = String(one.unitId).toUpperCase()
 }
 
 /** All data points of all frameworks may be answered for periods of this type alone. */

@@ -4,6 +4,7 @@ import { cameBack, isKept, isSameId, type WrittenAnswers, writeAnswers } from '.
 import { faultless, judged, notObserved, type Observation, together } from '../observation.ts'
 import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, type Checks, givenHotel } from './check.ts'
+import { judgeTyped } from './judge-answers.ts'
 import { failedRows, judgeImport, judgeTaken } from './judge-task.ts'
 
 /** Specification, Resources: what the framework answers upsert is sent. */
@@ -60,13 +61,7 @@ export const answerChecks: Checks<'answers'> = {
     )
     return sent.size === 3 ? kept : together(kept, notObserved('no framework lets all three kinds be sent'))
   }),
-  'answers/typed': storedAnswers(({ stored, sent }, bench) => {
-    const names = bench.contract.names.frameworkAnswersPage
-    const back = stored.flatMap((period) => objectsOf(period[names.answers]).map((one) => one[names.dataPointId]))
-    const ids = sent.flatMap(({ answers }) => answers.map((one) => one[names.dataPointId]))
-    const missing = ids.filter((id) => !back.some((one) => isSameId(one, id)))
-    return judged(missing.length === 0, `${ids.length - missing.length} of ${ids.length} came back`)
-  }),
+  'answers/typed': storedAnswers((written, bench) => judgeTyped(bench, written)),
   'answers/omission': storedAnswers((written, bench) => {
     const declining = written.sent.filter(({ declined }) => declined.length > 0)
     const lost = declining.filter((sent) => !isKept(bench, written, { ...sent, answers: [] }))
