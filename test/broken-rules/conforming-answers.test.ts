@@ -53,6 +53,12 @@ const unseen: BrokenRule[] = [
       for (const answer of objectsOf(period.answers)) delete answer.unitId
     }),
   ),
+  broken('mapping/stored', 'answers are not taken at all', () =>
+    answers('POST /v2/bulk/framework-answers/upsert', (exchange) => answerWith(exchange, 500)),
+  ),
+  broken('mapping/stored', 'answers end in Error, and no row is named', () =>
+    failsWithoutRows('BulkUpsertFrameworkAnswers'),
+  ),
 ]
 
 test.each(variants)('$statement holds where $rule', async (variant) => {

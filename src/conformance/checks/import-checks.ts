@@ -1,13 +1,14 @@
 import type { Bench } from '../bench.ts'
 import { type Hotel, nobody } from '../evidence/hotel.ts'
 import { properties } from '../evidence/reference-evidence.ts'
-import { writeAnswers } from '../evidence/written-answers.ts'
+import { endOf } from '../evidence/task-run.ts'
+import { isKept, isSameId, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, type WrittenCalculators, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
-import { holds, judged, notObserved, type Observation, together } from '../observation.ts'
+import { differs, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isTaken, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Checks, givenHotel, withHotel } from './check.ts'
-import { failedRows, judgeTaken } from './judge-task.ts'
+import { failedRows, judgeTaken, workWasDone } from './judge-task.ts'
 
 /** Specification, Resources: what mappings and calculator upserts are sent. */
 export const importChecks: Checks<'mapping' | 'calculator-upsert'> = {
@@ -38,20 +39,7 @@ export const importChecks: Checks<'mapping' | 'calculator-upsert'> = {
     const fresh = hadValue ? [notObserved(`${hotel.writing.identifier} stood there before: name another one`)] : []
     const answers = await writeAnswers(bench, hotel)
     if (typeof answers === 'string') return together(found, ...fresh, notObserved(answers))
-    const { identifiedByValue, dataPointId } = bench.contract.names.rowError
-    const sent = answers.sent.flatMap((period) => period.answers.map((one) => one[dataPointId]))
-    const failed = failedRows(bench, answers.mixed.task).filter(
-      (row) => row[identifiedByValue] === hotel.writing.identifier && sent.includes(row[dataPointId]),
-    )
-    return together(
-      found,
-      ...fresh,
-      judged(
-        failed.length === 0,
-        'answers were taken under the id alone',
-        `${failed.length} answers under the id alone failed`,
-      ),
-    )
+    return together(found, ...fresh, judgeUnderId(bench, hotel, answers))
   }),
   'mapping/open-fields': givenHotel(writeMapping, ({ run }) => judgeTaken(run)),
 
@@ -84,6 +72,25 @@ export const importChecks: Checks<'mapping' | 'calculator-upsert'> = {
 function mappedEntry({ contract }: Pick<Bench, 'contract'>, file: unknown, id: string): WireObject | undefined {
   const names = contract.names.companyMappingsResult
   return objectsOf(at(file, names.companies)).find((entry) => entry[names.id] === id)
+}
+
+/** Whether answers that named the hotel by the partner's id alone were taken. */
+function judgeUnderId(bench: Bench, hotel: Hotel, written: WrittenAnswers): Observation {
+  if (!workWasDone(bench, written.mixed)) return notObserved(endOf(written.mixed))
+  const { dataPointId } = bench.contract.names.frameworkAnswers
+  const names = bench.contract.names.rowError
+  const byValue = written.sent.filter(({ by }) => by === 'value')
+  const ids = byValue.flatMap(({ answers, declined }) => [...answers.map((one) => one[dataPointId]), ...declined])
+  const failed = failedRows(bench, written.mixed.task).filter(
+    (row) =>
+      row[names.identifiedByValue] === hotel.writing.identifier &&
+      ids.some((id) => isSameId(row[names.dataPointId] ?? row[names.questionId], id)),
+  )
+  if (failed.length > 0) return differs(`${failed.length} answers under the id alone failed`)
+  if (!byValue.some((sent) => isKept(bench, written, sent))) return differs('answers under the id alone were lost')
+  return written.isFresh
+    ? holds('answers were taken under the id alone')
+    : notObserved(`${hotel.writing.year} was not empty before: name another --year`)
 }
 
 /**
