@@ -159,14 +159,16 @@ export const pageRules = (): BrokenRule[] => [
     }),
   ),
 
-  broken('calculator-upsert/group', 'a calculator upsert needs no group', () => takesAnything()),
+  broken('calculator-upsert/group', 'a calculator upsert needs no group', () => takesWithout('groupId')),
   broken('calculator-upsert/group', 'a calculator upsert needs no group, and only an empty one is refused', () =>
     answers('POST /calculators/upsert', ({ asked, answer }) => {
       if (answer.status !== 400 || objectsOf(at(asked(), 'companies')).length === 0) return
       Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
     }),
   ),
-  broken('calculator-upsert/identifier', 'a calculator upsert needs no identifier', () => takesAnything()),
+  broken('calculator-upsert/identifier', 'a calculator upsert needs no identifier', () =>
+    takesWithout('customIdentifierId'),
+  ),
   broken('calculator-upsert/field-type', 'an input is stored under another field type', (year) =>
     calculators((calculator) => {
       if (at(calculator, 'period', 'year') !== year || !isObject(calculator.inputs)) return
@@ -187,8 +189,9 @@ function mapValues(map: unknown, change: (value: unknown) => unknown): void {
   for (const [key, value] of Object.entries(map)) map[key] = change(value)
 }
 
-function takesAnything() {
-  return answers('POST /calculators/upsert', ({ answer }) => {
-    if (answer.status === 400) Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
+function takesWithout(name: string) {
+  return answers('POST /calculators/upsert', ({ asked, answer }) => {
+    if (answer.status === 400 && at(asked(), name) === undefined)
+      Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
   })
 }

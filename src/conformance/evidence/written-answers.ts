@@ -7,7 +7,7 @@ import { type DataPoint, type FrameworkTree, questionTrees } from './reference-e
 import { addressesIn, runTask } from './task-run.ts'
 
 /** A reporting period of the hotel as it was sent. */
-export type SentPeriod = {
+type SentPeriod = {
   type: 'yearly' | 'monthly'
   /** From 1 to 12; January is left out of what is sent. */
   month: number
