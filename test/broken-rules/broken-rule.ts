@@ -6,15 +6,20 @@ import type { Delivery, Exchange, Fate, File, Hooks, Json } from './broken-servi
 export type BrokenRule = {
   statement: EntryId
   rule: string
-  hooks: () => Hooks
+  /** `year` is the one that is written to. */
+  hooks: (year: number) => Hooks
   /** How long tasks are waited for, in milliseconds, where the broken rule keeps them from ending. */
   taskMs?: number
 }
 
-export const broken = (statement: EntryId, rule: string, hooks: () => Hooks): BrokenRule => ({ statement, rule, hooks })
+export const broken = (statement: EntryId, rule: string, hooks: BrokenRule['hooks']): BrokenRule => ({
+  statement,
+  rule,
+  hooks,
+})
 
 /** The same of a rule that keeps tasks from ending. */
-export const endless = (statement: EntryId, rule: string, hooks: () => Hooks): BrokenRule => ({
+export const endless = (statement: EntryId, rule: string, hooks: BrokenRule['hooks']): BrokenRule => ({
   ...broken(statement, rule, hooks),
   taskMs: 1500,
 })
@@ -95,6 +100,13 @@ export function calculators(change: (calculator: Json) => void): Hooks {
 export function periods(year: number, change: (period: Json, company: Json) => void): Hooks {
   return companies('BulkGetFrameworkAnswers', (company) => {
     for (const period of objectsOf(company.periods)) if (period.year === year) change(period, company)
+  })
+}
+
+/** Of a year these months do not come back on those pages. */
+export function withoutMonths(year: number, ...months: readonly unknown[]): Hooks {
+  return companies('BulkGetFrameworkAnswers', (company) => {
+    company.periods = objectsOf(company.periods).filter((one) => one.year !== year || !months.includes(one.month))
   })
 }
 

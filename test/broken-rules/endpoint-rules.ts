@@ -5,7 +5,6 @@ import {
   answerWith,
   type BrokenRule,
   broken,
-  companies,
   endless,
   ends,
   everyCompanyHas,
@@ -94,6 +93,12 @@ export const endpointRules = (): BrokenRule[] => [
       if (answer.status === 200) answer.json = { customProperties: answer.json }
     }),
   ),
+  broken('endpoints/custom-properties', 'one property does not say whether it is an identifier', () =>
+    answers('GET /custom-properties', ({ answer }) => {
+      const last = objectsOf(answer.json).at(-1)
+      if (last) delete last.isIdentifier
+    }),
+  ),
   broken('endpoints/open-frameworks', 'there is no list of frameworks', () =>
     answers('GET /frameworks', (exchange) => answerWith(exchange, 404)),
   ),
@@ -113,8 +118,9 @@ export const endpointRules = (): BrokenRule[] => [
   ),
 
   broken('authentication/3', 'a foreign group is taken', () =>
-    answers('POST /calculators/upsert', ({ answer }) => {
-      if (answer.status === 403) Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status === 403 && hasForeignGroup(asked()))
+        Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
     }),
   ),
   broken('authentication/5', 'an unknown key may read the groups', () => ({
@@ -123,28 +129,43 @@ export const endpointRules = (): BrokenRule[] => [
     },
   })),
   broken('authentication/8', 'an unknown key is answered 403', () => ({
-    answer: ({ answer }) => {
-      if (answer.status === 401) answer.status = 403
+    answer: ({ key, answer }) => {
+      if (key !== undefined && answer.status === 401) answer.status = 403
+    },
+  })),
+  broken('authentication/8', 'a missing key is answered 403', () => ({
+    answer: ({ key, answer }) => {
+      if (key === undefined && answer.status === 401) answer.status = 403
     },
   })),
 
   broken('errors/missing-ids', 'a calculator upsert without a group is answered 422', () =>
-    answers('POST /calculators/upsert', ({ answer }) => {
-      if (answer.status === 400) answer.status = 422
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status === 400 && at(asked(), 'groupId') === undefined) answer.status = 422
     }),
   ),
-  broken('errors/missing-ids', 'the 400 of a calculator upsert has no message', () =>
-    answers('POST /calculators/upsert', ({ answer }, body) => {
-      if (answer.status === 400) delete body.message
+  broken('errors/missing-ids', 'a calculator upsert without an identifier is answered 422', () =>
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status === 400 && at(asked(), 'customIdentifierId') === undefined) answer.status = 422
+    }),
+  ),
+  broken('errors/missing-ids', 'the 400 of a calculator upsert without an identifier has no message', () =>
+    answers('POST /calculators/upsert', ({ asked, answer }, body) => {
+      if (answer.status === 400 && at(asked(), 'customIdentifierId') === undefined) delete body.message
     }),
   ),
   broken('errors/foreign-ids', 'a calculator upsert with a foreign group is answered 404', () =>
-    answers('POST /calculators/upsert', ({ answer }) => {
-      if (answer.status === 403) answer.status = 404
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status === 403 && hasForeignGroup(asked())) answer.status = 404
     }),
   ),
-  broken('errors/foreign-ids', 'the 403 of a calculator upsert has no errorCode', () => noCodeOnForbidden()),
-  broken('errors/fields', 'the 403 of a calculator upsert has no errorCode', () => noCodeOnForbidden()),
+  broken('errors/foreign-ids', 'a calculator upsert with a foreign identifier is answered 404', () =>
+    answers('POST /calculators/upsert', ({ asked, answer }) => {
+      if (answer.status === 403 && !hasForeignGroup(asked())) answer.status = 404
+    }),
+  ),
+  broken('errors/foreign-ids', 'the 403 for a foreign identifier has no errorCode', () => noCodeOnForbidden()),
+  broken('errors/fields', 'the 403 for a foreign identifier has no errorCode', () => noCodeOnForbidden()),
   broken('errors/fields', 'error answers have no message', () => ({
     answer: ({ answer }) => {
       if (answer.status === 404 && answer.json) delete (answer.json as Json).message
@@ -204,6 +225,11 @@ export const endpointRules = (): BrokenRule[] => [
       delete task.requestType
     }),
   ),
+  broken('versioning/keeps-fields', 'the page addresses of a task are one text', () =>
+    tasks(calculatorsType, (task) => {
+      if (Array.isArray(task.pageUrls)) task.pageUrls = String(task.pageUrls[0])
+    }),
+  ),
   broken('versioning/keeps-optional', 'an optional request field became required', () =>
     answers('POST /v2/bulk/standards/search', (exchange) => answerWith(exchange, 400)),
   ),
@@ -241,6 +267,13 @@ export const endpointRules = (): BrokenRule[] => [
       answers(call, (exchange) => answerWith(exchange, 410)),
     ),
   ),
+  ...(['companies', 'standards'] as const).map((kind) =>
+    broken(`versioning/deprecated/${kind}-latest-file`, `the latest file of ${kind} has no page`, () =>
+      answers(`GET /v1/bulk/${kind}/search/latest-file`, ({ answer }) => {
+        answer.json = { pageUrls: [] }
+      }),
+    ),
+  ),
   broken('versioning/deprecated/custom-identifiers', 'an identifier of the profile is not listed', () =>
     answers('GET /custom-identifiers', ({ answer }) => {
       answer.json = objectsOf(answer.json).filter(({ isOwnedByInvokingCompany }) => isOwnedByInvokingCompany !== true)
@@ -269,14 +302,6 @@ export const endpointRules = (): BrokenRule[] => [
       for (const property of objectsOf(answer.json)) property.isIdentifier = String(property.isIdentifier)
     }),
   ),
-  broken('mapping/details', 'a mapping finds another company', () =>
-    files(null, (file) => {
-      for (const company of objectsOf(file.companies)) if (company.companyId) company.companyId = crypto.randomUUID()
-    }),
-  ),
-  broken('mapping/stored', 'a mapping is not stored', () =>
-    companies('BulkGetCompanies', (company) => void delete company.fields),
-  ),
 ]
 
 function takesTooMany(): Hooks {
@@ -293,8 +318,10 @@ function takesTooMany(): Hooks {
   }
 }
 
+const hasForeignGroup = (body: unknown) => at(body, 'groupId') !== catalogue.groupId
+
 function noCodeOnForbidden() {
-  return answers('POST /calculators/upsert', ({ answer }, body) => {
-    if (answer.status === 403) delete body.errorCode
+  return answers('POST /calculators/upsert', ({ asked, answer }, body) => {
+    if (answer.status === 403 && !hasForeignGroup(asked())) delete body.errorCode
   })
 }

@@ -47,9 +47,15 @@ export const eventRules = (): BrokenRule[] => [
   broken('authentication/7', 'a delivery is not signed with the secret', () =>
     badSignature((entry) => entry.split('').toReversed().join('')),
   ),
+  broken('authentication/7', 'a delivery comes without the custom header', () => ({
+    delivery: ({ headers }) => void delete headers['x-nightferry-conformance'],
+  })),
 
   broken('events/source', 'bulk requests fire no event', () =>
     events([], (_data, delivery) => (isMain(delivery) ? 'lost' : undefined)),
+  ),
+  broken('events/source', 'a mapping fires no event', () =>
+    events([], ({ taskKind }) => (taskKind === 'CompanyMappingRequest' ? 'lost' : undefined)),
   ),
   ...(
     [
@@ -130,6 +136,16 @@ export const eventRules = (): BrokenRule[] => [
       data.correlationId = 'task-1'
     }),
   ),
+  broken('bulk-event/correlation-id', 'an event names a task that is nowhere', () =>
+    events(['bulk.task.succeeded'], (data) => {
+      data.correlationId = otherId
+    }),
+  ),
+  broken('bulk-event/task-kind', 'an event of a mapping has the kind of other requests', () =>
+    events([], (data) => {
+      if (data.taskKind === 'CompanyMappingRequest') data.taskKind = 'BulkProcessingRequest'
+    }),
+  ),
   broken('bulk-event/task-kind', 'the kind of a task is another one', () =>
     events(['bulk.task.succeeded'], (data) => {
       data.taskKind = 'Task'
@@ -138,6 +154,11 @@ export const eventRules = (): BrokenRule[] => [
   broken('bulk-event/request-type', 'the request type of a search is left out', () =>
     events([], (data) => {
       if (data.requestType) data.requestType = null
+    }),
+  ),
+  broken('bulk-event/request-type', 'one search has another request type than its task', () =>
+    events([], (data) => {
+      if (data.requestType === 'BulkGetCompanies') data.requestType = 'BulkGetStandards'
     }),
   ),
   broken('bulk-event/request-type', 'a mapping has a request type', () =>
@@ -155,6 +176,16 @@ export const eventRules = (): BrokenRule[] => [
       if (data.profileId) data.profileId = JSON.stringify(data.profileId)
     }),
   ),
+  broken('bulk-event/profile-id', 'an event names another profile', () =>
+    events(['bulk.task.succeeded'], (data) => {
+      data.profileId = 99
+    }),
+  ),
+  broken('bulk-event/api-key-id', 'an event names another key', () =>
+    events(['bulk.task.succeeded'], (data) => {
+      data.apiKeyId = otherId
+    }),
+  ),
   broken('bulk-event/api-key-id', 'the key is left out', () => events([], (data) => void delete data.apiKeyId)),
   broken('application-event/application-id', 'an event names another application', () =>
     events([], (data) => {
@@ -168,6 +199,11 @@ export const eventRules = (): BrokenRule[] => [
   ),
   broken('application-event/profile-id', 'an event of an application names the wrong profile', () =>
     events(['application.status_changed'], (data) => {
+      data.profileId = 4711
+    }),
+  ),
+  broken('application-event/profile-id', 'an event of answers names the wrong profile', () =>
+    events(['application.answers_changed'], (data) => {
       data.profileId = 4711
     }),
   ),

@@ -57,6 +57,11 @@ export const serviceRules = (real: () => BrokenService): BrokenRule[] => [
       if (file.requestType === 'BulkGetCompanies') file.json = []
     },
   })),
+  broken('service/result', 'a finished search of companies names no result file', () =>
+    tasks('BulkGetCompanies', (task) => {
+      if (task.pageUrls) task.pageUrls = []
+    }),
+  ),
   broken('service/result-search', 'a finished search lists no address', () =>
     tasks(calculatorsType, (task) => {
       if (task.pageUrls) task.pageUrls = []
@@ -78,6 +83,12 @@ export const serviceRules = (real: () => BrokenService): BrokenRule[] => [
   ),
   broken('service/area-imports', 'standard holders are refused', () =>
     answers('POST /standards/holders/upsert', (exchange) => answerWith(exchange, 500)),
+  ),
+  broken('service/area-imports', 'calculators are refused', () =>
+    answers('POST /bulk/calculators/upsert', (exchange) => answerWith(exchange, 500)),
+  ),
+  broken('service/area-imports', 'answers are refused', () =>
+    answers('POST /framework-answers/upsert', (exchange) => answerWith(exchange, 500)),
   ),
   broken('service/area-searches', 'the search for answers ends without pages', () =>
     tasks('BulkGetFrameworkAnswers', (task) => void delete task.pageUrls),
@@ -151,6 +162,11 @@ export const serviceRules = (real: () => BrokenService): BrokenRule[] => [
   broken('task/result', 'a finished search has a file beside its pages', () =>
     tasks(calculatorsType, (task) => {
       task.file = { url: 'http://127.0.0.1:9/none' }
+    }),
+  ),
+  broken('task/result', 'a mapping has pages beside its file', () =>
+    tasks(null, (task) => {
+      if (task.file) task.pageUrls = ['http://127.0.0.1:9/none']
     }),
   ),
 

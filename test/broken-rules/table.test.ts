@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { outline } from '../../src/conformance/outline.ts'
+import { answerRules } from './answer-rules.ts'
 import { endpointRules } from './endpoint-rules.ts'
 import { eventRules } from './event-rules.ts'
 import { pageRules } from './page-rules.ts'
@@ -9,7 +10,14 @@ import { webhookRules } from './webhook-rules.ts'
 const unused = () => {
   throw new Error('no rule is broken here')
 }
-const rules = [...serviceRules(unused), ...endpointRules(), ...pageRules(2015), ...eventRules(), ...webhookRules()]
+const rules = [
+  ...serviceRules(unused),
+  ...endpointRules(),
+  ...pageRules(),
+  ...answerRules(),
+  ...eventRules(),
+  ...webhookRules(),
+]
 
 test('at least eighty rules are broken, each under its own statement', () => {
   const named = rules.map(({ statement, rule }) => `${statement}: ${rule}`)

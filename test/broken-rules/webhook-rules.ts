@@ -70,12 +70,23 @@ export const webhookRules = (): BrokenRule[] => [
   broken('webhook/ownership', 'a webhook is not told of a request of its own profile', () =>
     events([], (_data, delivery) => (isMain(delivery) ? 'lost' : undefined)),
   ),
+  broken('webhook/ownership', 'a webhook is told of a request of another profile', () =>
+    events(['application.status_changed'], (data, { path }) => {
+      if (path === '/certifier') data.correlationId = otherId
+    }),
+  ),
   broken('webhook/count', 'a sixth webhook is taken', () => countsSix()),
   broken('limits/webhooks-per-profile', 'a sixth webhook is taken', () => countsSix()),
 
   broken('delivery/success', 'a 200 with HTML is not enough', () =>
     deliveryLog((line) => {
       if (line.status === 'delivered') line.status = 'failed'
+    }),
+  ),
+  broken('delivery/success', 'one delivery that was answered 200 is not enough', () =>
+    answers('GET /deliveries', ({ answer }) => {
+      const last = objectsOf(answer.json).findLast(({ status }) => status === 'delivered')
+      if (last) last.status = 'failed'
     }),
   ),
   broken('delivery/redirects', 'a redirect counts as delivered', () =>

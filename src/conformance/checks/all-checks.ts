@@ -1,4 +1,5 @@
 import type { EntryId } from '../outline.ts'
+import { answerChecks } from './answer-checks.ts'
 import { authenticationChecks } from './authentication-checks.ts'
 import type { Check } from './check.ts'
 import { endpointChecks } from './endpoint-checks.ts'
@@ -22,6 +23,7 @@ export const allChecks: Readonly<Record<EntryId, Check>> = {
   ...processingChecks,
   ...taskChecks,
   ...importChecks,
+  ...answerChecks,
   ...pageChecks,
   ...webhookChecks,
   ...stateChecks,

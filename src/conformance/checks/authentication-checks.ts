@@ -4,11 +4,11 @@ import { searches } from '../evidence/searches.ts'
 import { eventsOfTasks, siblingSearch } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { refusedUpserts } from '../evidence/written-rest.ts'
-import { judged, notObserved } from '../observation.ts'
+import { judged, notObserved, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenEvents, givenHotel, withEvents } from './check.ts'
-import { verifyAll } from './judge-events.ts'
+import { headerOnAll, verifyAll } from './judge-events.ts'
 import { failedRows } from './judge-task.ts'
 
 /** Specification, Authentication. */
@@ -67,7 +67,7 @@ export const authenticationChecks: Checks<'authentication'> = {
   'authentication/6': given(unitTypes, ({ status }) =>
     judged(status === 200, `our side: unit types first (${status}), then what the profile owns, then results per item`),
   ),
-  'authentication/7': withEvents(verifyAll),
+  'authentication/7': withEvents(async (bench) => together(await verifyAll(bench), await headerOnAll(bench))),
   'authentication/8': async (bench) => {
     const none = await bench.wire.call(bench.contract.endpoints.unitTypes, { key: null })
     const unknown = await bench.wire.call(bench.contract.endpoints.unitTypes, { key: randomUUID() })

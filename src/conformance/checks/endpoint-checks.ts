@@ -150,8 +150,15 @@ export const endpointChecks: Checks<'endpoints'> = {
   'endpoints/groups': given(groups, judgeList),
   'endpoints/custom-properties': given(properties, async (list, bench) => {
     const identifiers = list.filter(({ isIdentifier }) => isIdentifier).length
+    const answer = await customProperties(bench)
+    const { isIdentifier: name } = bench.contract.names.customProperties
+    const without = objectsOf(answer.json).filter((record) => typeof record[name] !== 'boolean')
     return together(
-      judgeList(await customProperties(bench)),
+      judgeList(answer),
+      faultless(
+        without.map((record) => `${kindOf(record)} does not say whether it is one`),
+        `each says ${name}`,
+      ),
       identifiers === 0
         ? notObserved('no custom property is an identifier yet')
         : holds(`${identifiers} can be identifiers`),

@@ -3,13 +3,22 @@ import type { Bench } from '../bench.ts'
 import { changeApplication } from '../evidence/applications.ts'
 import { findHotel } from '../evidence/hotel.ts'
 import { searches } from '../evidence/searches.ts'
-import { eventsOf } from '../evidence/webhook-evidence.ts'
+import { eventsOf, siblingSearch } from '../evidence/webhook-evidence.ts'
 import { ladder, testButton } from '../evidence/webhook-trials.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
-import { judged, notObserved, together } from '../observation.ts'
-import { at, isObject, isUuid, said, textOf } from '../wire-json.ts'
+import { faultless, judged, notObserved, type Observation, together } from '../observation.ts'
+import { at, isObject, isUuid, kindOf, said, textOf } from '../wire-json.ts'
 import { type Check, type Checks, givenEvents, withEvents } from './check.ts'
-import { everyBulkEvent, everyEvent, memberFault, overEvents, signedOf, unless } from './judge-events.ts'
+import {
+  everyBulkEvent,
+  everyEvent,
+  eventsWithRuns,
+  memberFault,
+  overEvents,
+  signedOf,
+  unless,
+} from './judge-events.ts'
+import { namesOf } from './judge-task.ts'
 
 /** Specification, Events: envelope, data, application events. */
 export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-event'> = {
@@ -37,11 +46,20 @@ export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-eve
     const events = await everyBulkEvent(bench)
     const shaped = overEvents(events, 'UUIDs', ({ data }) => memberFault(data, correlationId, isUuid))
     const ours = events.some(({ data }) => data[correlationId] === runs.calculators.correlationId)
-    return together(shaped, judged(ours, ours ? 'our search among them' : 'our search is not among them'))
+    return together(
+      shaped,
+      judged(ours, ours ? 'our search among them' : 'our search is not among them'),
+      await readableTasks(bench),
+    )
   }),
-  'bulk-event/task-kind': member('bulkEvent', 'taskKind', 'kinds of the contract', (value, { taskNames }) =>
-    Object.values(taskNames).some(({ kind }) => kind === value),
-  ),
+  'bulk-event/task-kind': withEvents(async (bench) => {
+    const { taskKind } = bench.contract.names.bulkEvent
+    const kinds: unknown[] = Object.values(bench.contract.taskNames).map(({ kind }) => kind)
+    const known = overEvents(await everyBulkEvent(bench), 'kinds of the contract', ({ data }) =>
+      memberFault(data, taskKind, (value) => kinds.includes(value)),
+    )
+    return together(known, await asOnTask(bench, taskKind, ({ kind }) => kind))
+  }),
   'bulk-event/request-type': withEvents(async (bench) => {
     const { requestType, correlationId } = bench.contract.names.bulkEvent
     const { runs } = await searches(bench)
@@ -52,7 +70,9 @@ export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-eve
     const search = overEvents(ofSearch, expected, ({ data }) =>
       memberFault(data, requestType, (value) => value === expected),
     )
-    return together(search, await ofMapping(bench))
+    const { kind } = bench.contract.taskNames.companyMappings
+    const others = await asOnTask(bench, requestType, (task) => (task.kind === kind ? null : task.type))
+    return together(search, others, await ofMapping(bench))
   }),
   'bulk-event/status': member('bulkEvent', 'status', 'statuses of the task endpoint', (value, { taskStatuses }) =>
     isOneOf(taskStatuses, value),
@@ -61,11 +81,18 @@ export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-eve
     const { profileId } = bench.contract.names.bulkEvent
     const events = await everyBulkEvent(bench)
     const profiles = [...new Set(events.map(({ data }) => data[profileId]))]
-    return overEvents(events, `profile ${profiles.join(', ')}`, ({ data }) =>
-      memberFault(data, profileId, Number.isInteger),
-    )
+    const shaped = overEvents(events, 'integers', ({ data }) => memberFault(data, profileId, Number.isInteger))
+    return together(shaped, judged(profiles.length === 1, `profile ${profiles.map(said).join(', ')}`))
   }),
-  'bulk-event/api-key-id': member('bulkEvent', 'apiKeyId', 'UUIDs', isUuid),
+  'bulk-event/api-key-id': withEvents(async (bench) => {
+    const { apiKeyId } = bench.contract.names.bulkEvent
+    const sibling = await siblingSearch(bench)
+    const events = await eventsWithRuns(bench)
+    const ours = events.filter(({ run }) => run !== null && run.correlationId !== sibling?.correlationId)
+    const keys = new Set(ours.map(({ event }) => event.data[apiKeyId]))
+    const shaped = overEvents(await everyBulkEvent(bench), 'UUIDs', ({ data }) => memberFault(data, apiKeyId, isUuid))
+    return together(shaped, judged(keys.size === 1, `requests of one key name ${keys.size}`))
+  }),
   'application-event/application-id': givenEvents(
     changeApplication,
     ({ statusEvents, answersEvents, applicationId }, bench) => {
@@ -85,12 +112,15 @@ export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-eve
       overEvents(answersEvents, 'null', ({ data }) => memberFault(data, status, (value) => value === null)),
     )
   }),
-  'application-event/profile-id': givenEvents(changeApplication, async ({ statusEvents }, bench) => {
+  'application-event/profile-id': givenEvents(changeApplication, async ({ statusEvents, answersEvents }, bench) => {
     const { profileId } = bench.contract.names.applicationEvent
     const own = (await everyBulkEvent(bench))[0]?.data[profileId]
-    return overEvents(statusEvents, `the certifier, not ${said(own)}`, ({ data }) =>
+    const events = [...statusEvents, ...answersEvents]
+    const owners = new Set(events.map(({ data }) => data[profileId]))
+    const shaped = overEvents(events, `the certifier, not ${said(own)}`, ({ data }) =>
       memberFault(data, profileId, (value) => Number.isInteger(value) && value !== own),
     )
+    return together(shaped, judged(owners.size === 1, `events of one application name ${owners.size} profiles`))
   }),
   'envelope/test': givenEvents(testButton, ({ event, eventId }, bench) => {
     if (event === null) return judged(false, 'no test delivery came')
@@ -153,6 +183,34 @@ function isOneOf(values: Readonly<Record<string, unknown>>, value: unknown): boo
 function isTimestamp(value: unknown): boolean {
   const shape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
   return typeof value === 'string' && shape.test(value) && !Number.isNaN(Date.parse(value))
+}
+
+/** What a member of each event must be by its task: as the task endpoint names it. */
+async function asOnTask(
+  bench: Bench,
+  name: string,
+  wanted: (task: ReturnType<typeof namesOf>) => string | null,
+): Promise<Observation> {
+  const faults = (await eventsWithRuns(bench)).flatMap(({ event, run }) => {
+    const expected = run?.task ? wanted(namesOf(bench, run)) : null
+    return expected === null || event.data[name] === expected
+      ? []
+      : [`${name} of a ${expected} is ${kindOf(event.data[name])}`]
+  })
+  return faultless([...new Set(faults)], 'as on their tasks')
+}
+
+/** Whatever an event names that was not sent here must be a task all the same: an event is there to be followed. */
+async function readableTasks(bench: Bench): Promise<Observation> {
+  const { correlationId } = bench.contract.names.bulkEvent
+  const others = (await eventsWithRuns(bench)).filter(({ run }) => run === null)
+  const ids = new Set(others.flatMap(({ event }) => textOf(event.data[correlationId]) ?? []))
+  const faults: string[] = []
+  for (const id of [...ids].filter(isUuid)) {
+    const { status } = await bench.wire.call(bench.contract.endpoints.task, { id })
+    if (status !== 200) faults.push(`the task ${id} answered ${status}`)
+  }
+  return faultless(faults, 'each of a task')
 }
 
 async function ofMapping(bench: Bench) {

@@ -1,16 +1,17 @@
-import type { Bench, TaskRun } from '../bench.ts'
+import type { Bench } from '../bench.ts'
 import { type Hotel, nobody } from '../evidence/hotel.ts'
 import { properties } from '../evidence/reference-evidence.ts'
-import { type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
+import { endOf } from '../evidence/task-run.ts'
+import { isKept, isSameId, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, type WrittenCalculators, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
-import { holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import { at, isTaken, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
-import { type Check, type Checks, givenHotel, withHotel } from './check.ts'
-import { failedRows, judgeImport } from './judge-task.ts'
+import { differs, holds, judged, notObserved, type Observation, together } from '../observation.ts'
+import { at, isTaken, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { type Checks, givenHotel, withHotel } from './check.ts'
+import { failedRows, judgeTaken, workWasDone } from './judge-task.ts'
 
-/** Specification, Resources: what the imports are sent. */
-export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> = {
+/** Specification, Resources: what mappings and calculator upserts are sent. */
+export const importChecks: Checks<'mapping' | 'calculator-upsert'> = {
   'mapping/identifier': async (bench) => {
     const own = (await properties(bench)).filter(({ isIdentifier, owned }) => isIdentifier && owned)
     return own.length === 0
@@ -38,86 +39,9 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
     const fresh = hadValue ? [notObserved(`${hotel.writing.identifier} stood there before: name another one`)] : []
     const answers = await writeAnswers(bench, hotel)
     if (typeof answers === 'string') return together(found, ...fresh, notObserved(answers))
-    const { identifiedByValue, dataPointId } = bench.contract.names.rowError
-    const failed = failedRows(bench, answers.mixed.task).filter(
-      (row) =>
-        row[identifiedByValue] === hotel.writing.identifier && answers.dataPointIds.includes(said(row[dataPointId])),
-    )
-    return together(
-      found,
-      ...fresh,
-      judged(
-        failed.length === 0,
-        'answers were taken under the id alone',
-        `${failed.length} answers under the id alone failed`,
-      ),
-    )
+    return together(found, ...fresh, judgeUnderId(bench, hotel, answers))
   }),
-  'mapping/open-fields': givenHotel(writeMapping, ({ run }) => taken(run)),
-
-  'answers/framework': storedAnswers(({ stored, framework }, bench) => {
-    const { frameworkIds } = bench.contract.names.frameworkAnswersPage
-    const assigned = stored.filter((period) => {
-      const ids = period[frameworkIds]
-      return Array.isArray(ids) && ids.includes(framework.id)
-    })
-    return judged(assigned.length > 0, `assigned to ${assigned.length} of ${stored.length} periods that came back`)
-  }),
-  'answers/entry': storedAnswers(({ mixed, stored }, bench, hotel) => {
-    const byBoth = stored.length >= 2
-    const rows = failedRows(bench, mixed.task).filter(
-      (row) => row[bench.contract.names.rowError.companyId] === hotel.companyId,
-    )
-    return judged(
-      byBoth,
-      `${stored.length} periods came back, named by value and by id; ${rows.length} failed rows name the company`,
-    )
-  }),
-  'answers/periods': storedAnswers(({ stored }, bench) => {
-    const { periodType, month } = bench.contract.names.frameworkAnswersPage
-    const seen = stored.map((period) => `${textOf(period[periodType])} ${textOf(period[month]) ?? ''}`.trim())
-    return judged(new Set(seen).size === stored.length && stored.length > 1, seen.join(', ') || 'no period came back')
-  }),
-  'answers/yearly': storedAnswers(({ stored }, bench) => {
-    const { yearly } = bench.contract.names.frameworkAnswers
-    const months = monthsOf(bench, stored, yearly)
-    return judged(months.includes('January') && months.includes('July'), `start months: ${months.join(', ') || 'none'}`)
-  }),
-  'answers/monthly': storedAnswers(({ stored }, bench) => {
-    const months = monthsOf(bench, stored, bench.contract.names.frameworkAnswers.monthly)
-    return judged(months.includes('March'), `months: ${months.join(', ') || 'none'}`)
-  }),
-  'answers/both': storedAnswers(({ stored }, bench) => {
-    const { answers, omissions } = bench.contract.names.frameworkAnswersPage
-    const has = (name: string) => (period: WireObject) => objectsOf(period[name]).length > 0
-    const kinds = stored.map((period) =>
-      `${has(answers)(period) ? 'answers' : ''} ${has(omissions)(period) ? 'omissions' : ''}`.trim(),
-    )
-    const kept = kinds.includes('answers omissions') && kinds.includes('answers') && kinds.includes('omissions')
-    return judged(kept, `periods with ${kinds.join(', with ')}`)
-  }),
-  'answers/typed': storedAnswers(({ stored, valueTypes, dataPointIds }, bench) => {
-    const names = bench.contract.names.frameworkAnswersPage
-    const back = new Set(
-      stored.flatMap((period) => objectsOf(period[names.answers]).map((one) => one[names.dataPointId])),
-    )
-    const missing = dataPointIds.filter((id) => !back.has(id))
-    return judged(
-      missing.length === 0,
-      `${valueTypes.join(', ')}: ${dataPointIds.length - missing.length} of ${dataPointIds.length} came back`,
-    )
-  }),
-  'answers/omission': storedAnswers(({ stored, questionId, withoutFramework }, bench) => {
-    const names = bench.contract.names.frameworkAnswersPage
-    const kept = stored.some((period) =>
-      objectsOf(period[names.omissions]).some((one) => one[names.questionId] === questionId),
-    )
-    return together(
-      judgeImport(bench, withoutFramework, { statuses: ['success'], file: false }),
-      judged(kept, kept ? 'the omission came back by its question' : 'the omission did not come back'),
-    )
-  }),
-  'answers/open-fields': givenHotel(writeAnswers, ({ mixed }) => taken(mixed)),
+  'mapping/open-fields': givenHotel(writeMapping, ({ run }) => judgeTaken(run)),
 
   'calculator-upsert/group': givenHotel(refusedUpserts, ({ noGroup }) =>
     judged(noGroup.status === 400, `without it: ${noGroup.status}`),
@@ -142,24 +66,7 @@ export const importChecks: Checks<'mapping' | 'answers' | 'calculator-upsert'> =
       ),
     ),
   ),
-  'calculator-upsert/open-fields': givenHotel(writeCalculators, ({ run }) => taken(run)),
-}
-
-/**
- * A check of what came back of the answers. That it came back proves nothing where the year held something before: an
- * earlier run sent the same.
- */
-function storedAnswers(judge: (written: WrittenAnswers, bench: Bench, hotel: Hotel) => Observation): Check {
-  return givenHotel(writeAnswers, (written, bench, hotel) => {
-    const found = judge(written, bench, hotel)
-    if (found.verdict !== 'holds' || written.isFresh) return found
-    return notObserved(`${found.seen}; but ${hotel.writing.year} was not empty before: name another --year`)
-  })
-}
-
-/** The specification does not show the names of the body: that it was accepted tells that they are right. */
-function taken({ submitted: { status } }: TaskRun): Observation {
-  return judged(isTaken(status), `a body with our names answered ${status}`)
+  'calculator-upsert/open-fields': givenHotel(writeCalculators, ({ run }) => judgeTaken(run)),
 }
 
 function mappedEntry({ contract }: Pick<Bench, 'contract'>, file: unknown, id: string): WireObject | undefined {
@@ -167,11 +74,23 @@ function mappedEntry({ contract }: Pick<Bench, 'contract'>, file: unknown, id: s
   return objectsOf(at(file, names.companies)).find((entry) => entry[names.id] === id)
 }
 
-function monthsOf({ contract }: Pick<Bench, 'contract'>, periods: readonly WireObject[], type: string): string[] {
-  const names = contract.names.frameworkAnswersPage
-  return periods
-    .filter((period) => period[names.periodType] === type)
-    .flatMap((period) => textOf(period[names.month]) ?? [])
+/** Whether answers that named the hotel by the partner's id alone were taken. */
+function judgeUnderId(bench: Bench, hotel: Hotel, written: WrittenAnswers): Observation {
+  if (!workWasDone(bench, written.mixed)) return notObserved(endOf(written.mixed))
+  const { dataPointId } = bench.contract.names.frameworkAnswers
+  const names = bench.contract.names.rowError
+  const byValue = written.sent.filter(({ by }) => by === 'value')
+  const ids = byValue.flatMap(({ answers, declined }) => [...answers.map((one) => one[dataPointId]), ...declined])
+  const failed = failedRows(bench, written.mixed.task).filter(
+    (row) =>
+      row[names.identifiedByValue] === hotel.writing.identifier &&
+      ids.some((id) => isSameId(row[names.dataPointId] ?? row[names.questionId], id)),
+  )
+  if (failed.length > 0) return differs(`${failed.length} answers under the id alone failed`)
+  if (!byValue.some((sent) => isKept(bench, written, sent))) return differs('answers under the id alone were lost')
+  return written.isFresh
+    ? holds('answers were taken under the id alone')
+    : notObserved(`${hotel.writing.year} was not empty before: name another --year`)
 }
 
 /**

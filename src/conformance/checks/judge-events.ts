@@ -4,10 +4,10 @@ import type { Bench, TaskRun } from '../bench.ts'
 import { findHotel } from '../evidence/hotel.ts'
 import type { Received } from '../evidence/receiver.ts'
 import { eventsAt, eventsOfTasks, type SeenEvent, setUp } from '../evidence/webhook-evidence.ts'
-import { flush, type OwnWebhook, webhooks } from '../evidence/webhook-set-up.ts'
+import { customHeader, flush, type OwnWebhook, webhooks } from '../evidence/webhook-set-up.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
-import { faultless, notObserved, type Observation } from '../observation.ts'
+import { faultless, judged, notObserved, type Observation } from '../observation.ts'
 import { kindOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, givenEvents } from './check.ts'
 
@@ -58,7 +58,19 @@ export async function verifyAll(bench: Bench): Promise<Observation> {
   const faults = events
     .map(({ received }) => verdictOn(bench, opened.main, received))
     .filter((verdict) => verdict !== 'verified')
-  return faultless(faults, `all ${events.length} deliveries verify with our verifier, the custom header with each`)
+  return faultless(faults, `all ${events.length} deliveries verify with our verifier`)
+}
+
+/** Every delivery that reached the main webhook must carry the custom header. */
+export async function headerOnAll(bench: Bench): Promise<Observation> {
+  const opened = await setUp(bench)
+  await eventsOfTasks(bench)
+  const events = eventsAt(bench, opened, opened.main.path)
+  const carried = events.filter(({ received }) => received.headers[customHeader.name] === customHeader.value)
+  return judged(
+    events.length > 0 && carried.length === events.length,
+    `the custom header on ${carried.length} of ${events.length} deliveries`,
+  )
 }
 
 /** A fault of each event that has one; not observed without events. */
@@ -98,6 +110,25 @@ export function everyChange(bench: Bench): Promise<Observation> {
   return everyStatus(bench, 'changes that polls saw, each told of', ({ statuses }) =>
     statuses.filter((status) => status !== bench.contract.taskStatuses.pending),
   )
+}
+
+/** Every kind of request that was sent must have been told of. */
+export async function everyRequest(bench: Bench): Promise<Observation> {
+  const runs = (await toldRuns(bench)).filter(({ task }) => task !== null)
+  const told = new Set((await eventsWithRuns(bench)).map(({ run }) => run?.label))
+  const labels = [...new Set(runs.map(({ label }) => label))]
+  return faultless(
+    labels.filter((label) => !told.has(label)).map((label) => `no event of a ${label}`),
+    `events of ${labels.join(', ')}; a sandbox has no web application to send requests from`,
+  )
+}
+
+/** Every bulk event with the request that it tells of; null: none that was sent here. */
+export async function eventsWithRuns(bench: Bench): Promise<{ event: SeenEvent; run: TaskRun | null }[]> {
+  const { correlationId } = bench.contract.names.bulkEvent
+  const events = await everyBulkEvent(bench)
+  const runs = new Map(bench.told.map((run) => [run.correlationId, run]))
+  return events.map((event) => ({ event, run: runs.get(textOf(event.data[correlationId])) ?? null }))
 }
 
 async function everyStatus(bench: Bench, seen: string, wanted: (run: TaskRun) => string[]): Promise<Observation> {

@@ -95,6 +95,11 @@ export function judgeWaiting(bench: Bench, runs: readonly TaskRun[]): Observatio
   )
 }
 
+/** The specification does not show the names of the body: that it was accepted tells that they are right. */
+export function judgeTaken({ submitted: { status } }: TaskRun): Observation {
+  return judged(isTaken(status), `a body with our names answered ${status}`)
+}
+
 /** Each of these calls must have been answered with a status that says that it was taken. */
 export function allAnswer(answers: readonly Pick<Answer, 'call' | 'status'>[], seen: string): Observation {
   const others = answers.filter(({ status }) => !isTaken(status))

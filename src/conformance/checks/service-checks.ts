@@ -1,3 +1,4 @@
+import type { TaskRun } from '../bench.ts'
 import { applicationsOf } from '../evidence/applications.ts'
 import { customProperties, frameworks, frameworkTrees, groups, unitTypes } from '../evidence/reference-evidence.ts'
 import { calculatorPages, otherPages, otherSearchNames, pagesOf, searches } from '../evidence/searches.ts'
@@ -6,7 +7,7 @@ import { eventsOfTasks } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
 import { writeHolders, writeMapping, writeProperties } from '../evidence/written-rest.ts'
-import { faultless, judged, together } from '../observation.ts'
+import { faultless, judged, notObserved, together } from '../observation.ts'
 import { at, isObject, objectsOf } from '../wire-json.ts'
 import { type Checks, given, givenEvents, givenHotel, withHotel } from './check.ts'
 import { everyChange } from './judge-events.ts'
@@ -70,12 +71,15 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
   }),
   'service/result': given(searches, async ({ runs }, bench) => {
     const read = await Promise.all(
-      [runs.companies, runs.standards].map(async (run) => (await pagesOf(bench, run)).documents.every(isObject)),
+      [runs.companies, runs.standards].map(async (run) => {
+        const { documents } = await pagesOf(bench, run)
+        return documents.length > 0 && documents.every(isObject)
+      }),
     )
     return judged(
       read.every(Boolean),
       'result files named by finished tasks are JSON documents',
-      'a result file is no JSON object',
+      'a search names no result file, or one that is no JSON object',
     )
   }),
   'service/result-search': searchEnds('calculators'),
@@ -111,11 +115,15 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     const answers = await writeAnswers(bench, hotel)
     const properties = await writeProperties(bench, hotel)
     const holders = await writeHolders(bench, hotel)
-    const runs = [answers, properties].flatMap((one) =>
-      typeof one === 'string' ? [] : ['mixed' in one ? one.mixed : one],
+    const calculators = await writeCalculators(bench, hotel)
+    const judge = (run: TaskRun | string, file: boolean) =>
+      typeof run === 'string' ? notObserved(run) : judgeImport(bench, run, { statuses: workDone, file })
+    return together(
+      judge(typeof answers === 'string' ? answers : answers.mixed, false),
+      judge(properties, false),
+      judge(typeof calculators === 'string' ? calculators : calculators.run, true),
+      judgeNobody(bench, holders),
     )
-    const imports = runs.map((run) => judgeImport(bench, run, { statuses: workDone, file: false }))
-    return together(...imports, judgeNobody(bench, holders))
   }),
   'service/area-searches': given(searches, async ({ runs }, bench) => {
     const wanted = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers, runs.calculators]

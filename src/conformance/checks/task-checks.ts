@@ -2,7 +2,7 @@ import { searches, searchNames } from '../evidence/searches.ts'
 import { addressesIn, fileAddressIn, isKnownStatus } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
-import { faultless, holds, judged, notObserved, together } from '../observation.ts'
+import { anyOf, faultless, holds, judged, notObserved, together } from '../observation.ts'
 import { at, kindOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel } from './check.ts'
 import { failedRows, namesOf } from './judge-task.ts'
@@ -52,12 +52,16 @@ export const taskChecks: Checks<'task'> = {
       `${rows.length} rows, ${reasoned.length} with a reason`,
     )
   }),
-  'task/result': given(searches, ({ runs }, bench) => {
-    const { task } = runs.calculators
-    const both = fileAddressIn(bench, task) !== null
-    return judged(
-      addressesIn(bench, task).length > 0 && !both,
-      `${addressesIn(bench, task).length} page addresses, no file`,
+  'task/result': given(searches, async ({ runs }, bench) => {
+    const shown = (task: unknown, wanted: string) => {
+      const pages = addressesIn(bench, task).length > 0 ? 'page addresses' : 'no page addresses'
+      const seen = `${pages}, ${fileAddressIn(bench, task) === null ? 'no file' : 'a file'}`
+      return judged(seen === wanted, seen)
+    }
+    return anyOf(
+      shown(runs.calculators.task, 'page addresses, no file'),
+      await givenHotel(writeMapping, ({ run }) => shown(run.task, 'no page addresses, a file'))(bench),
+      await givenHotel(writeAnswers, ({ mixed }) => shown(mixed.task, 'no page addresses, no file'))(bench),
     )
   }),
   'task/open-shape': async (bench) => {

@@ -6,20 +6,13 @@ import { testButton } from '../evidence/webhook-trials.ts'
 import { judged, notObserved, together } from '../observation.ts'
 import { textOf } from '../wire-json.ts'
 import { type Check, type Checks, givenEvents, withEvents } from './check.ts'
-import { everyBulkEvent, everyEvent, memberFault, overEvents, unless } from './judge-events.ts'
+import { everyBulkEvent, everyEvent, everyRequest, memberFault, overEvents, unless } from './judge-events.ts'
 
 type BulkTopic = 'pending' | 'scheduled' | 'inProgress' | 'success' | 'partialSuccess' | 'error' | 'cancelled'
 
 /** Specification, Events: which there are, by topic. */
 export const topicChecks: Checks<'events' | 'topics'> = {
-  'events/source': givenEvents(everyBulkEvent, (events, bench) => {
-    const { taskKind, requestType } = bench.contract.names.bulkEvent
-    const kinds = new Set(events.map(({ data }) => textOf(data[requestType]) ?? textOf(data[taskKind])))
-    return judged(
-      kinds.size > 0,
-      `events of ${[...kinds].join(', ')}; a sandbox has no web application to send requests from`,
-    )
-  }),
+  'events/source': withEvents(everyRequest),
 
   'topics/pending': topic('pending'),
   'topics/scheduled': topic('scheduled'),

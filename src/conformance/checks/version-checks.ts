@@ -74,13 +74,16 @@ export const versionChecks: Checks<'versioning'> = {
   },
   'versioning/keeps-fields': given(searches, ({ runs }, bench) => {
     const names = bench.contract.names.task
-    const missing = [names.status, names.requestType, names.pageUrls].filter(
-      (name) => at(runs.calculators.last?.json, name) === undefined,
-    )
-    return faultless(
-      missing.map((name) => `a finished search has no ${name}`),
-      'the stated fields of a task and of the pages are there',
-    )
+    const isRight: [string, (value: unknown) => boolean][] = [
+      [names.status, (value) => textOf(value) !== null],
+      [names.requestType, (value) => textOf(value) !== null],
+      [names.pageUrls, Array.isArray],
+    ]
+    const faults = isRight.flatMap(([name, isOfType]) => {
+      const value = at(runs.calculators.last?.json, name)
+      return isOfType(value) ? [] : [`${name} of a finished search is ${kindOf(value)}`]
+    })
+    return faultless(faults, 'the stated fields of a task are there, of their types')
   }),
   'versioning/keeps-optional': given(searches, ({ runs }) => {
     const statuses = [runs.standards, runs.standardHolders].map(({ submitted }) => submitted.status)
@@ -174,5 +177,5 @@ function oldRead(which: (all: Deprecated) => Answer, found: (bench: Bench, answe
 
 function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | null {
   const list = at(json, contract.names.latestFile.pageUrls)
-  return Array.isArray(list) ? `${list.length} page addresses` : null
+  return Array.isArray(list) && list.length > 0 ? `${list.length} page addresses` : null
 }

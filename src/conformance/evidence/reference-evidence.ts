@@ -69,7 +69,14 @@ export async function properties(bench: Bench): Promise<Property[]> {
   })
 }
 
-export type DataPoint = { id: string; valueType: string; periodType: string; unitIds: string[]; optionIds: string[] }
+export type DataPoint = {
+  id: string
+  valueType: string
+  periodType: string
+  unitIds: string[]
+  optionIds: string[]
+  questionId: string | null
+}
 /** What a framework asks for; only questions that data points answer. */
 export type FrameworkTree = { id: string; questionIds: string[]; dataPoints: DataPoint[] }
 
@@ -93,6 +100,7 @@ function readFramework(contract: Contract, json: unknown): FrameworkIndex | null
   }
 }
 
-function dataPointOf({ id, valueType, reportingPeriodType, unitIds, optionIds }: FrameworkDataPoint): DataPoint {
-  return { id, valueType: valueType ?? '', periodType: reportingPeriodType ?? '', unitIds, optionIds }
+function dataPointOf(point: FrameworkDataPoint): DataPoint {
+  const { id, valueType, reportingPeriodType, unitIds, optionIds, questionId } = point
+  return { id, valueType: valueType ?? '', periodType: reportingPeriodType ?? '', unitIds, optionIds, questionId }
 }

@@ -1,17 +1,30 @@
 import { randomUUID } from 'node:crypto'
-import { monthName } from '../../exchange/wire-value.ts'
+import { integerOf, monthName } from '../../exchange/wire-value.ts'
 import type { Bench, TaskRun } from '../bench.ts'
-import { objectsOf, type WireObject } from '../wire-json.ts'
+import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
 import { type DataPoint, type FrameworkTree, questionTrees } from './reference-evidence.ts'
 import { addressesIn, runTask } from './task-run.ts'
 
+/** A reporting period of the hotel as it was sent. */
+type SentPeriod = {
+  type: 'yearly' | 'monthly'
+  /** From 1 to 12; January is left out of what is sent. */
+  month: number
+  /** What names the hotel. */
+  by: 'value' | 'id'
+  hasFramework: boolean
+  answers: WireObject[]
+  /** Questions that are declined: none of those that are answered. */
+  declined: string[]
+}
+
 /** What was sent of answers and omissions, and what came back. */
 export type WrittenAnswers = {
   framework: FrameworkTree
-  /** Kinds of value that were sent. */
-  valueTypes: string[]
-  dataPointIds: string[]
+  /** What should be stored: all of `mixed` but its bad rows, and of `withoutFramework`. */
+  sent: SentPeriod[]
+  /** The question that January declines. */
   questionId: string
   /** Good rows and bad ones, with the framework. */
   mixed: TaskRun
@@ -30,52 +43,39 @@ export type WrittenAnswers = {
 /** Sends answers and omissions for the hotel; a sentence instead when the frameworks give nothing to answer. */
 export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers | string> {
   return bench.once('written answers', async () => {
+    const trees = (await questionTrees(bench)).filter(({ questionIds }) => questionIds.length > 1)
+    const framework = trees.find(({ dataPoints }) => takesBoth(bench, dataPoints)) ?? trees[0]
+    if (!framework) return 'no framework with two questions was seen'
+    const [first, second] = declinedOf(bench, framework)
+    const sent = periodsToSend(bench, framework, { first, second, year: hotel.writing.year })
     const { endpoints } = bench.contract
-    const framework = (await questionTrees(bench)).find(({ questionIds }) => questionIds.length > 1)
-    const [first, second] = framework?.questionIds ?? []
-    if (!framework || !first || !second) return 'no framework with two questions was seen'
-    const points = framework.dataPoints
-    const yearly = onePerType(points.filter(({ periodType }) => periodType !== monthlyOf(bench)))
-    const monthly = points.find(({ periodType }) => periodType !== yearlyOf(bench))
     const names = bench.contract.names.frameworkAnswers
-    const { year } = hotel.writing
-    const answersOf = (list: DataPoint[]) => list.map((point) => answerTo(bench, point, year))
-    const omission = (questionId: string) => ({ [names.questionId]: questionId })
-    const good = [
-      entry(bench, byValue(bench, hotel), [
-        {
-          ...period(bench, 'yearly', year),
-          [names.answers]: answersOf(yearly),
-          [names.omissions]: [omission(first)],
-        },
-        ...(monthly ? [{ ...period(bench, 'monthly', year, 3), [names.answers]: answersOf([monthly]) }] : []),
-      ]),
-      entry(bench, byId(bench, hotel.companyId), [
-        { ...period(bench, 'yearly', year, 7), [names.omissions]: [omission(second)] },
-      ]),
-    ]
-    const unknownAnswer = { [names.dataPointId]: randomUUID(), [names.answer]: { [names.boolean]: true } }
-    const bad = [
-      entry(bench, byValue(bench, hotel), [
-        {
-          ...period(bench, 'monthly', year, 5),
-          [names.answers]: [unknownAnswer],
-          [names.omissions]: [omission(randomUUID())],
-        },
-      ]),
-      entry(bench, byId(bench, randomUUID()), [
-        { ...period(bench, 'yearly', year), [names.omissions]: [omission(first)] },
-      ]),
-    ]
-    const send = (body: WireObject) => runTask(bench, 'frameworkAnswersUpsert', endpoints.frameworkAnswersUpsert, body)
+    const send = (companies: WireObject[], more: WireObject = {}) =>
+      runTask(bench, 'frameworkAnswersUpsert', endpoints.frameworkAnswersUpsert, {
+        ...more,
+        [names.companies]: companies,
+      })
+    const good = (['value', 'id'] as const).map((by) =>
+      sentEntry(
+        bench,
+        hotel,
+        sent.filter((period) => period.hasFramework && period.by === by),
+      ),
+    )
+    const bad = badEntries(bench, hotel, first)
     const before = await storedPeriods(bench, hotel)
-    const mixed = await send({ [names.frameworkId]: framework.id, [names.companies]: [...good, ...bad] })
-    const withoutFramework = await send(omissionBody(bench, hotel, first))
-    const failing = await send({ [names.companies]: bad })
+    const mixed = await send([...good, ...bad], { [names.frameworkId]: framework.id })
+    const withoutFramework = await send([
+      sentEntry(
+        bench,
+        hotel,
+        sent.filter(({ hasFramework }) => !hasFramework),
+      ),
+    ])
+    const failing = await send(bad)
     return {
       framework,
-      valueTypes: yearly.map(({ valueType }) => valueType),
-      dataPointIds: yearly.map(({ id }) => id),
+      sent,
       questionId: first,
       mixed,
       withoutFramework,
@@ -87,7 +87,106 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
   })
 }
 
-/** A request that only says that the hotel declines to answer one question. */
+/** What came back of a period. A yearly one without a month begins in January. */
+export function cameBack(
+  { contract }: Pick<Bench, 'contract'>,
+  { stored }: Pick<WrittenAnswers, 'stored'>,
+  { type, month }: Pick<SentPeriod, 'type' | 'month'>,
+): WireObject[] {
+  const names = contract.names.frameworkAnswersPage
+  const isIn = (named: unknown) =>
+    named === undefined || named === null ? type === 'yearly' && month === 1 : textOf(named) === monthName(month)
+  return stored.filter(
+    (period) => period[names.periodType] === contract.names.frameworkAnswers[type] && isIn(period[names.month]),
+  )
+}
+
+/** Whether anything of a period came back in its place: one of its answers, or a question that it declines. */
+export function isKept(bench: Pick<Bench, 'contract'>, written: WrittenAnswers, sent: SentPeriod): boolean {
+  const names = bench.contract.names.frameworkAnswersPage
+  const answered = sent.answers.map((answer) => answer[bench.contract.names.frameworkAnswers.dataPointId])
+  return cameBack(bench, written, sent).some(
+    (period) =>
+      objectsOf(period[names.answers]).some((one) => answered.some((id) => isSameId(one[names.dataPointId], id))) ||
+      objectsOf(period[names.omissions]).some((one) => sent.declined.some((id) => isSameId(one[names.questionId], id))),
+  )
+}
+
+/** Ids mean the same in capitals. */
+export function isSameId(one: unknown, other: unknown): boolean {
+  return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase()
+}
+
+/**
+ * Two questions to decline; those besides the first can be answered yearly, where there are any that can. The
+ * specification does not say what a service does with a question that is answered and declined for one period.
+ */
+function declinedOf(bench: Bench, { questionIds, dataPoints }: FrameworkTree): [string, string] {
+  const yearly = dataPoints.filter((point) => takes(bench, point, 'yearly'))
+  const first = questionIds.find((id) => yearly.some(({ questionId }) => questionId !== id)) ?? questionIds[0] ?? ''
+  return [first, questionIds.find((id) => id !== first) ?? first]
+}
+
+function periodsToSend(
+  bench: Bench,
+  { dataPoints }: FrameworkTree,
+  { first, second, year }: { first: string; second: string; year: number },
+): SentPeriod[] {
+  const free = dataPoints.filter(({ questionId }) => questionId !== first)
+  const yearly = onePerType(free.filter((point) => takes(bench, point, 'yearly')))
+  const monthly = dataPoints.filter((point) => takes(bench, point, 'monthly')).slice(0, 1)
+  const answersOf = (points: DataPoint[]) => points.map((point) => answerTo(bench, point, year))
+  const periods: SentPeriod[] = [
+    { type: 'yearly', month: 1, by: 'value', hasFramework: true, answers: answersOf(yearly), declined: [first] },
+    { type: 'monthly', month: 3, by: 'value', hasFramework: true, answers: answersOf(monthly), declined: [] },
+    { type: 'yearly', month: 7, by: 'id', hasFramework: true, answers: [], declined: [second] },
+    { type: 'yearly', month: 10, by: 'id', hasFramework: false, answers: [], declined: [first] },
+  ]
+  return periods.filter(({ answers, declined }) => answers.length + declined.length > 0)
+}
+
+function takes(bench: Bench, { periodType }: DataPoint, type: 'yearly' | 'monthly'): boolean {
+  const { yearly, monthly } = bench.contract.names.frameworkAnswers
+  return periodType !== (type === 'yearly' ? monthly : yearly)
+}
+
+function takesBoth(bench: Bench, points: readonly DataPoint[]): boolean {
+  return (['yearly', 'monthly'] as const).every((type) => points.some((point) => takes(bench, point, type)))
+}
+
+/** The hotel with these periods, which name it alike. */
+function sentEntry(bench: Bench, hotel: Hotel, periods: readonly SentPeriod[]): WireObject {
+  const names = bench.contract.names.frameworkAnswers
+  const bodies = periods.map(({ type, month, answers, declined }) => ({
+    ...period(bench, type, hotel.writing.year, month === 1 ? undefined : month),
+    ...(answers.length > 0 && { [names.answers]: answers }),
+    ...(declined.length > 0 && { [names.omissions]: declined.map((id) => ({ [names.questionId]: id })) }),
+  }))
+  const isByValue = periods.some(({ by }) => by === 'value')
+  return entry(bench, isByValue ? byValue(bench, hotel) : byId(bench, hotel.companyId), bodies)
+}
+
+/** Three rows that must fail: of nothing that exists, and of a company that does not. */
+function badEntries(bench: Bench, hotel: Hotel, questionId: string): WireObject[] {
+  const names = bench.contract.names.frameworkAnswers
+  const { year } = hotel.writing
+  const unknownAnswer = { [names.dataPointId]: randomUUID(), [names.answer]: { [names.boolean]: true } }
+  const omission = (id: string) => ({ [names.questionId]: id })
+  return [
+    entry(bench, byValue(bench, hotel), [
+      {
+        ...period(bench, 'monthly', year, 5),
+        [names.answers]: [unknownAnswer],
+        [names.omissions]: [omission(randomUUID())],
+      },
+    ]),
+    entry(bench, byId(bench, randomUUID()), [
+      { ...period(bench, 'yearly', year), [names.omissions]: [omission(questionId)] },
+    ]),
+  ]
+}
+
+/** A request that only says that the hotel declines to answer one question for the year that begins in January. */
 export function omissionBody(bench: Pick<Bench, 'contract'>, hotel: Hotel, questionId: string): WireObject {
   const names = bench.contract.names.frameworkAnswers
   const omitted = {
@@ -106,9 +205,6 @@ export function tooManyOmissions({ contract }: Pick<Bench, 'contract'>, rows: nu
     [names.companies]: [{ [names.identifiedBy]: { [names.companyId]: randomUUID() }, [names.periods]: periods }],
   }
 }
-
-const yearlyOf = ({ contract }: Bench) => contract.names.frameworkAnswers.yearly
-const monthlyOf = ({ contract }: Bench) => contract.names.frameworkAnswers.monthly
 
 function entry({ contract }: Pick<Bench, 'contract'>, identifiedBy: WireObject, periods: WireObject[]): WireObject {
   const names = contract.names.frameworkAnswers
@@ -177,5 +273,5 @@ async function storedPeriods(bench: Bench, { companyId, writing }: Hotel): Promi
   if (addressesIn(bench, search.task).length === 0) return null
   const found = await findRecord(bench, search.task, page.companies, (company) => company[page.id] === companyId)
   bench.note('frameworkAnswersPage', { [page.companies]: [found] })
-  return objectsOf(found?.[page.periods]).filter((one) => one[page.year] === writing.year)
+  return objectsOf(found?.[page.periods]).filter((one) => integerOf(one[page.year]) === writing.year)
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { monthName } from '../../exchange/wire-value.ts'
+import { integerOf, monthName } from '../../exchange/wire-value.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { at, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel, nobody } from './hotel.ts'
@@ -110,5 +110,7 @@ async function calculatorsOf(bench: Bench, { companyId, writing }: Hotel): Promi
   const search = await runTask(bench, 'calculatorsSearch', bench.contract.endpoints.calculatorsSearch, {})
   const found = await findRecord(bench, search.task, names.companies, (company) => company[names.id] === companyId)
   bench.note('calculatorsPage', { [names.companies]: [found] })
-  return objectsOf(found?.[names.calculators]).filter((one) => at(one, names.period, names.year) === writing.year)
+  return objectsOf(found?.[names.calculators]).filter(
+    (one) => integerOf(at(one, names.period, names.year)) === writing.year,
+  )
 }
