@@ -71,14 +71,46 @@ export function bytesPassed(bytes: number, atMost = passedAtMost): void {
   passed += bytes
   if (passed < atMost) return
   passed = 0
-  collectYoung ??= youngCollection()
+  collectYoung ??= collection({ type: 'minor' })
   collectYoung()
 }
 
+/** What a process may have in memory before it gives back what V8 keeps and does not use. Bytes. */
+const residentAtMost = 200 * 1024 * 1024
+
+/** What must have come since the last time, so that what is in use is not looked for again and again. Bytes. */
+const grownAgain = 24 * 1024 * 1024
+
+/** Between two looks at the memory of the process. Milliseconds. */
+const residentLookMs = 100
+
+/**
+ * Has V8 give back what it keeps and does not use whenever the process has grown beyond a bound: garbage, and memory
+ * that it holds ready for more. V8 knows its own heap only, and not what the process holds beside it. That takes a
+ * tenth of a second or two each time, in which the process does nothing else.
+ * @param atMost bytes in memory. No promise: what is in use stays.
+ * @returns what ends it.
+ */
+export function boundResident(atMost = residentAtMost): Disposable {
+  const giveBack = collection({ type: 'major', flavor: 'last-resort' })
+  let due = atMost
+  const timer = setInterval(() => {
+    const resident = process.memoryUsage.rss()
+    due = Math.max(atMost, Math.min(due, resident + grownAgain))
+    if (resident < due) return
+    giveBack()
+    makeRoomForRows()
+    due = Math.max(atMost, process.memoryUsage.rss() + grownAgain)
+  }, residentLookMs).unref()
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+type Collection = { type: 'minor' } | { type: 'major'; flavor: 'last-resort' }
+
 /** V8 shows its collector to contexts that are made after it was told to. */
-function youngCollection(): () => void {
+function collection(which: Collection): () => void {
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as (options: { type: 'minor' }) => void
+  const collect = runInNewContext('gc') as (options: Collection) => void
   setFlagsFromString('--no-expose-gc')
-  return () => collect({ type: 'minor' })
+  return () => collect(which)
 }

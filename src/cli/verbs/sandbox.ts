@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { keepRunning } from '../../embedded/open-cluster.ts'
+import { boundResident } from '../../heap.ts'
 import { suggestStreams } from '../../init/suggest-streams.ts'
 import { writtenConfig } from '../../init/written-config.ts'
 import { catalogue } from '../../sandbox/catalogue.ts'
@@ -34,6 +35,7 @@ const hotelsPerLine = 10_000
 export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCode> {
   if (options.mirror !== undefined) return await mirror(cli, options, options.mirror)
   refuseMixed(options)
+  using _bounded = boundResident()
   const { world: worldFile, ...choices } = options
   const source = worldFile === undefined ? null : await openWorldFile(resolve(cli.workingFolder, worldFile))
   const world = source === null ? madeUpWorld : worldOf(source.head)
