@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
-import type { ComparedSearch } from '../../src/pipeline/compare/compared-companies.ts'
+import type { ComparedSearch } from '../../src/pipeline/compare/compare-company.ts'
 
 /**
  * What the planner knows of the tables: nothing; what they were when they were empty; what they were when the rows had

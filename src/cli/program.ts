@@ -18,12 +18,12 @@ import type { DemoOptions } from './verbs/demo.ts'
 import type { Decision, DestinationOptions } from './verbs/destination.ts'
 import type { DifferencesOptions } from './verbs/differences.ts'
 import type { DoctorOptions } from './verbs/doctor.ts'
-import type { GrantOptions } from './verbs/grant.ts'
 import type { InitOptions } from './verbs/init.ts'
 import type { DriftOptions, ListOptions } from './verbs/list-rows.ts'
 import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
 import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
+import type { GrantOptions } from './verbs/readers.ts'
 import type { ReferenceOptions } from './verbs/reference.ts'
 import type { RehearseOptions } from './verbs/rehearse.ts'
 import type { RunOptions } from './verbs/run.ts'
@@ -270,7 +270,7 @@ export async function createProgram(
   )
     .argument('[query]', 'one statement; the views are found without their schema')
     .action(async (query: string | undefined, options: CommonOptions) =>
-      done(await (await import('./verbs/sql.ts')).sql(cli, query, options)),
+      done(await (await import('./verbs/readers.ts')).sql(cli, query, options)),
     )
   verb(
     'notify',
@@ -286,7 +286,7 @@ export async function createProgram(
     .option('--all', 'also the views that name people, or show rows as the partner had them')
     .option('--revoke', 'take it back')
     .action(async (role: string, options: GrantOptions) =>
-      done(await (await import('./verbs/grant.ts')).grant(cli, role, options)),
+      done(await (await import('./verbs/readers.ts')).grant(cli, role, options)),
     )
   verb(
     'destination',

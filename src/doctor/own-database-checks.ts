@@ -3,8 +3,7 @@ import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
 import { connectionRoom, copyInUse, newestCopy } from '../db/own-server.ts'
 import { requireSchema, SchemaMismatch, schemaName } from '../db/schema-standing.ts'
-import { postgresEncryption } from '../partner/encryption.ts'
-import { judgeEncryption } from './judge-encryption.ts'
+import { postgresEncryption } from '../partner/examination.ts'
 import {
   judgeConnections,
   judgeCopy,
@@ -16,7 +15,7 @@ import {
   type ServerFacts,
   type TableFacts,
 } from './judge-own-database.ts'
-import { advice, type Check, error, NotMadeYet, ok, on, warning } from './ward.ts'
+import { advice, type Check, error, judgeEncryption, NotMadeYet, ok, on, warning } from './ward.ts'
 
 export const ownDatabaseChecks: readonly Check[] = [
   {

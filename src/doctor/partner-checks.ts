@@ -2,8 +2,7 @@ import type { ProtectionLack } from '../db/tables/run-tables.ts'
 import type { FileRights, PartnerRights } from '../partner/examination.ts'
 import { partnerEncryption } from '../partner/partner-snapshot.ts'
 import { shapeOf } from '../pipeline/streams/our-streams.ts'
-import { judgeEncryption } from './judge-encryption.ts'
-import { advice, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
+import { advice, type Check, error, type Found, judgeEncryption, ok, on, type Ward, warning } from './ward.ts'
 
 /** What is known of a stream's query. */
 type StreamLook = {

@@ -7,7 +7,7 @@ import { SchemaMismatch, schemaName } from '../db/schema-standing.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import type { Contract } from '../exchange/contract.ts'
 import type { PartnerSnapshot } from '../partner/dialect.ts'
-import type { PartnerExamination } from '../partner/examination.ts'
+import type { Encryption, PartnerExamination } from '../partner/examination.ts'
 import { whyUnreachable } from '../partner/partner-errors.ts'
 
 /** What is looked at, in the order in which it is told: the specification's own first (Authentication 6). */
@@ -202,4 +202,23 @@ async function localDataFolder(url: string, db: Database): Promise<string | null
     // Only some roles may ask: then the disk counts as unseen.
     return null
   }
+}
+
+/**
+ * Whether what goes to a database and comes from there can be read on the way. Advice only: something else, such as a
+ * tunnel or a network of containers, may protect the way. Pure.
+ * @param parameter that has the connection encrypted.
+ * @param variable that holds the address.
+ */
+export function judgeEncryption({ host, encrypted }: Encryption, parameter: string, variable: string): Found[] {
+  if (encrypted) return [ok('The connection is encrypted')]
+  if (host === null || isLoopback(host)) {
+    return [ok('The database is on this machine, so nothing goes over a network')]
+  }
+  return [
+    advice(
+      `The connection to ${host} is not encrypted, so others on the way could read and change what goes over it`,
+      `add ${parameter} to ${variable}, unless something else encrypts the way`,
+    ),
+  ]
 }

@@ -1,5 +1,4 @@
-import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
-import { keepSchedule, noteSchedule } from '../db/runs/job-schedule.ts'
+import { isPaused, isWaiting, keepSchedule, noteSchedule, noteWaiting } from '../db/runs/job-requests.ts'
 import { insertSkippedRun, lastDecided, runInTheWay, takeBackAhead } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'

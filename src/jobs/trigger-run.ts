@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
-import { isAskedAlike, verbOfRun } from '../db/runs/run-asked.ts'
-import { adoptUnfinished, insertRun, runInTheWay, runningRun } from '../db/runs/run-life.ts'
+import { adoptUnfinished, insertRun, isAskedAlike, runInTheWay, runningRun, verbOfRun } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
 import { watermarkOf } from '../pipeline/delta/landing/stream-reading.ts'

@@ -1,8 +1,13 @@
 import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompiler, type RawBuilder, sql } from 'kysely'
 import type { Connection, FieldPacket } from 'mysql2'
 import type { PartnerOptions } from './dialect.ts'
-import type { Encryption } from './encryption.ts'
-import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
+import {
+  type Encryption,
+  examinationIn,
+  type PartnerExamination,
+  type PartnerRights,
+  toldRights,
+} from './examination.ts'
 import { type ErrorKinds, keepAliveAfterMs, moreRoom } from './partner-errors.ts'
 import {
   inSession,

@@ -1,6 +1,5 @@
 import type { PartnerOptions, PartnerSnapshot } from './dialect.ts'
-import { type Encryption, postgresEncryption } from './encryption.ts'
-import type { PartnerExamination } from './examination.ts'
+import { type Encryption, type PartnerExamination, postgresEncryption } from './examination.ts'
 import { openPostgresSnapshot } from './postgres-snapshot.ts'
 
 /**

@@ -1,8 +1,13 @@
 import { DummyDriver, Kysely, MssqlAdapter, MssqlIntrospector, MssqlQueryCompiler, type RawBuilder, sql } from 'kysely'
 import type * as Tedious from 'tedious'
 import type { PartnerOptions } from './dialect.ts'
-import type { Encryption } from './encryption.ts'
-import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
+import {
+  type Encryption,
+  examinationIn,
+  type PartnerExamination,
+  type PartnerRights,
+  toldRights,
+} from './examination.ts'
 import { type ErrorKinds, moreRoom } from './partner-errors.ts'
 import {
   inSession,

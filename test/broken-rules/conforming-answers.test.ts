@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
-import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { conform } from '../conformance/conform.ts'
 import { answers, answerWith, type BrokenRule, broken, failsWithoutRows, periods } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'

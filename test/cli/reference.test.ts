@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/service-tables.ts'
-import type { CachedDocument } from '../../src/pipeline/reference/list-reference.ts'
+import type { CachedDocument } from '../../src/pipeline/reference/store-reference-data.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'

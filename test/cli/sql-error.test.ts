@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
-import { caretLines, queryFailed } from '../../src/cli/verbs/sql.ts'
+import { caretLines, queryFailed } from '../../src/cli/verbs/readers.ts'
 
 /** What stands above the caret, with the width of each character as a terminal shows it. */
 function above(query: string, position: number): string {

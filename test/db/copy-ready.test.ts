@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { copyReady } from '../../src/db/copy-ready.ts'
+import { copyReady } from '../../src/db/copy-text.ts'
 import { isConnectionLost } from '../../src/db/database-trouble.ts'
 import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
-import type { NotificationEvent } from '../../src/db/tables/job-tables.ts'
+import type { NotificationEvent } from '../../src/db/tables/run-tables.ts'
 import { notificationChecks } from '../../src/doctor/schedule-checks.ts'
 import type { Ward } from '../../src/doctor/ward.ts'
 import { createMetrics } from '../../src/http/metrics/metrics.ts'

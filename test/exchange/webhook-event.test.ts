@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeWebhookEvent } from '../../src/exchange/webhook-event.ts'
+import { decodeWebhookEvent } from '../../src/exchange/webhook-signature.ts'
 import { contract } from './test-client.ts'
 
 const { webhookTopics: topics } = contract

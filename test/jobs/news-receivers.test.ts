@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { describe, expect, it } from 'vitest'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
-import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
+import { expectNews, tellNews } from '../../src/jobs/watches.ts'
 import { type Answer, json, refusal, reset, type ScriptedService, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'
 

@@ -1,7 +1,13 @@
 import type { ReferenceChange, ReferenceVersion, UntakenReference } from '../../db/tables/service-tables.ts'
-import { type CachedDocument, cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
 import { referenceDifferences } from '../../pipeline/reference/reference-items.ts'
-import { acceptUntaken, documentsAt, untakenReference } from '../../pipeline/reference/store-reference-data.ts'
+import {
+  acceptUntaken,
+  type CachedDocument,
+  cachedDocuments,
+  documentsAt,
+  referenceVersions,
+  untakenReference,
+} from '../../pipeline/reference/store-reference-data.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { OpenDatabase } from '../open-database.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'

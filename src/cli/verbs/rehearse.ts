@@ -1,10 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import { type Config, settings } from '../../config/schema.ts'
-import { createDatabase, createPool } from '../../db/database.ts'
+import { createDatabase, createPool, type Database } from '../../db/database.ts'
 import { parkedRowIds } from '../../db/ledger/rows-in-state.ts'
 import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
 import { copyInUse, newestCopy } from '../../db/own-server.ts'
+import { createExchangeClient } from '../../exchange/client.ts'
+import { HttpError, TransportError } from '../../exchange/errors.ts'
+import type { Deps } from '../../pipeline/deps.ts'
+import {
+  configuredDestination,
+  type DestinationChange,
+  destinationChange,
+  isUnaskedKey,
+  whatChanged,
+} from '../../pipeline/destination/check-destination.ts'
+import { destinationInUse, wasKeyUsed } from '../../pipeline/destination/find-destination.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import {
@@ -25,12 +36,10 @@ import {
 } from '../../rehearsal/result/rehearsed-night.ts'
 import { startSandbox } from '../../sandbox/start-sandbox.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { judgeDestination } from '../destination-tonight.ts'
 import { openDatabase } from '../open-database.ts'
 import { openFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
-import { openRehearsalPlace } from '../rehearsal-place.ts'
-import { mirroredWorld, namedWorld, type RehearsalWorld } from '../rehearsal-world.ts'
+import { mirroredWorld, namedWorld, openRehearsalPlace, type RehearsalWorld } from '../rehearsal-place.ts'
 import { grouped } from '../show/readable.ts'
 import { type Rehearsal, renderRehearsal } from '../show/render-rehearsal.ts'
 import { runToEnd } from './run.ts'
@@ -248,4 +257,52 @@ function tell(
 
 function mebibytes(bytes: number): string {
   return grouped(Math.max(1, Math.ceil(bytes / 1024 / 1024)))
+}
+
+type Judged = {
+  /** What the real run would stop over, for a person; null: nothing that can be known. */
+  moved: string | null
+  /** Nobody was asked whose the key is, which is new to the ledger. */
+  unaskedKey: boolean
+}
+
+type ToJudge = {
+  /** Where the configuration points to. */
+  required: Deps['required']
+  ledger: Database
+  /** What is learned is noted there, as the run notes it in the ledger. */
+  copy: Database
+  /** Whether the service may be asked whose a new key is. */
+  service: 'ask' | 'leave'
+}
+
+/**
+ * Whether tonight's run would find that its destination is another than the one that the ledger was sent to.
+ * A service that does not answer now is as one that is not to be asked.
+ */
+async function judgeDestination(cli: Cli, config: Config, to: ToJudge): Promise<Judged> {
+  const { required, ledger, copy, service } = to
+  // The copy holds no keys of before destinations had names; the run knows them.
+  const { fingerprint } = configuredDestination(to)
+  if ((await destinationInUse(ledger)).origin === null && (await wasKeyUsed(ledger, fingerprint))) {
+    return { moved: null, unaskedKey: false }
+  }
+  const { baseUrl, apiKey } = required
+  const contract = readContract(cli, config)
+  const exchange = createExchangeClient({ ...config.exchange, baseUrl, apiKey, contract, signal: cli.signal })
+  const deps = { required, db: copy, exchange, logger: { info: () => {}, warn: () => {} } }
+  try {
+    return judged(await destinationChange(deps, service))
+  } catch (error) {
+    const passing = error instanceof TransportError || (error instanceof HttpError && error.status >= 429)
+    if (!passing) throw error
+    return judged(await destinationChange(deps, 'leave'))
+  } finally {
+    await exchange.close()
+  }
+}
+
+function judged(change: DestinationChange | null): Judged {
+  const unaskedKey = change !== null && isUnaskedKey(change)
+  return { moved: change === null || unaskedKey ? null : whatChanged(change), unaskedKey }
 }

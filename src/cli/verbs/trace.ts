@@ -8,8 +8,15 @@ import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
-import { type GroupedRow, headlines, type RowGroup, rowGroups } from '../show/row-groups.ts'
-import { differenceRow, differenceWords, policyWords } from '../show/row-words.ts'
+import {
+  differenceRow,
+  differenceWords,
+  type GroupedRow,
+  headlines,
+  policyWords,
+  type RowGroup,
+  rowGroups,
+} from '../show/row-words.ts'
 import { table } from '../show/table.ts'
 import { nobodyLike, withDatabase } from '../with-database.ts'
 

@@ -10,9 +10,9 @@ import { faultless, judged, notObserved, type Observation, together } from '../o
 import { at, isObject, isUuid, kindOf, said, textOf } from '../wire-json.ts'
 import { type Check, type Checks, givenEvents, withEvents } from './check.ts'
 import {
+  eventsWithRuns,
   everyBulkEvent,
   everyEvent,
-  eventsWithRuns,
   memberFault,
   overEvents,
   signedOf,

@@ -1,7 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { NotificationTable } from '../tables/job-tables.ts'
-import type { Run } from '../tables/run-tables.ts'
+import type { NotificationTable, Run } from '../tables/run-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
 import { besideOthers } from './run-life.ts'
 

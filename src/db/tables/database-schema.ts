@@ -10,16 +10,6 @@ import type {
 } from './difference-tables.ts'
 import type { HistorySchema } from './history-tables.ts'
 import type {
-  JobPauseTable,
-  JobRequestTable,
-  JobScheduleTable,
-  JobWaitingTable,
-  NotificationMarkTable,
-  NotificationTable,
-  RunStepTable,
-  RunTallyTable,
-} from './job-tables.ts'
-import type {
   AcceptanceTable,
   HeldPropertyTable,
   JudgingBasisTable,
@@ -37,9 +27,17 @@ import type {
 import type {
   ActionTable,
   GuardPlanTable,
+  JobPauseTable,
+  JobRequestTable,
+  JobScheduleTable,
+  JobWaitingTable,
+  NotificationMarkTable,
+  NotificationTable,
   RowChangeTable,
+  RunStepTable,
   RunStreamTable,
   RunTable,
+  RunTallyTable,
   StreamReadingTable,
   StreamWatermarkTable,
 } from './run-tables.ts'

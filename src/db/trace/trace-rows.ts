@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
-import { acceptedBy } from '../ledger/accepted-by.ts'
+import { acceptedBy } from '../ledger/found-otherwise.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from '../ledger/parked-reason.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/resend-policy.ts'
 import { type Requires, type RowState, rowState } from '../ledger/row-state.ts'

@@ -9,8 +9,8 @@ import {
   keptDocuments,
   newestReferenceChanges,
   referenceVersions,
-} from '../../pipeline/reference/list-reference.ts'
-import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
+  untakenReference,
+} from '../../pipeline/reference/store-reference-data.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
 import { count, cutAt, document, limit, moment, more, type Route, route } from '../route.ts'

@@ -19,8 +19,7 @@ import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { carriedStreams } from '../streams/our-streams.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
-import { type Counts, compareCompany, type Judge } from './compare-company.ts'
-import { type ComparedStreams, comparedCompanies } from './compared-companies.ts'
+import { type ComparedStreams, type Counts, compareCompany, comparedCompanies, type Judge } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { storableText } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
-import type { NotificationTable } from '../../db/tables/job-tables.ts'
+import type { NotificationTable } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
 import { channelsOf, longestAskedMs, type NotTaken, type Receiver } from './channels.ts'

@@ -1,5 +1,4 @@
-import type { NotificationEvent } from '../../db/tables/job-tables.ts'
-import type { RunFailure, Verdict } from '../../db/tables/run-tables.ts'
+import type { NotificationEvent, RunFailure, Verdict } from '../../db/tables/run-tables.ts'
 import { heldRows, type RunReport } from '../report/report.ts'
 
 /** What people are told, whatever format it leaves in: the documented shape of `notify.format: json`. */

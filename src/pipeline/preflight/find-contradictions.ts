@@ -1,9 +1,17 @@
 import { sql, type Transaction } from 'kysely'
 import { isSentAgain } from '../../db/ledger/rows-again.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import { type Fragment, gather, period, target, thing } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
-import { gatherAnswers, pairAnsweredAndDeclined, pairSpellings } from './pair-rows.ts'
+import {
+  type Fragment,
+  gather,
+  gatherAnswers,
+  pairAnsweredAndDeclined,
+  pairSpellings,
+  period,
+  target,
+  thing,
+} from './pair-rows.ts'
 
 /**
  * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,

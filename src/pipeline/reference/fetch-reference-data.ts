@@ -4,12 +4,12 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { ReferenceKind } from '../../db/tables/service-tables.ts'
 import type { CustomProperty, Group } from '../../exchange/reference-data.ts'
 import { type Deps, StopRun } from '../deps.ts'
-import { readableFrameworks } from './readable-frameworks.ts'
 import {
   documentKey,
   type FetchedDocuments,
   itemsOf,
   type ReferenceDocument,
+  readableFrameworks,
   referenceDifferences,
 } from './reference-items.ts'
 import {

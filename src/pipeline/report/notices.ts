@@ -6,8 +6,12 @@ import type { ProtectionLack, Run, WholeReason } from '../../db/tables/run-table
 import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/tables/service-tables.ts'
 import { type FoundWarnings, warningsSince } from '../preflight/judgements.ts'
 import { unreadableCode } from '../push/move-submission.ts'
-import { referenceChanges, rowsUsingRemoved, versionsOfRuns } from '../reference/list-reference.ts'
-import { untakenReference } from '../reference/store-reference-data.ts'
+import {
+  referenceChanges,
+  rowsUsingRemoved,
+  untakenReference,
+  versionsOfRuns,
+} from '../reference/store-reference-data.ts'
 
 /**
  * What is worth knowing of a run and is no reason to look, one sentence each. Pure.

@@ -1,5 +1,5 @@
 import { PageFormatError } from '../../pipeline/reading/page-limits.ts'
-import { readableFrameworks } from '../../pipeline/reference/readable-frameworks.ts'
+import { readableFrameworks } from '../../pipeline/reference/reference-items.ts'
 import { saveWorldFile } from '../../world/world-file.ts'
 import {
   answersPart,

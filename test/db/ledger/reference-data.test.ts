@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
-import {
-  referenceChanges,
-  referenceVersions,
-  rowsUsingRemoved,
-} from '../../../src/pipeline/reference/list-reference.ts'
 import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-items.ts'
 import {
   acceptUntaken,
   documentsAt,
+  referenceChanges,
+  referenceVersions,
+  rowsUsingRemoved,
   storableDocuments,
   untakenReference,
   versionsKept,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { comparedCompanies } from '../../../src/pipeline/compare/compared-companies.ts'
+import { comparedCompanies } from '../../../src/pipeline/compare/compare-company.ts'
 import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { readFailed } from '../../../src/partner/partner-errors.ts'
-import { sqliteErrors } from '../../../src/partner/sqlite-errors.ts'
+import { sqliteErrors } from '../../../src/partner/sqlite-snapshot.ts'
 
 it.each<[string, number, string, string?]>([
   ['an error of SQL', 1, 'partner_query_failed'],

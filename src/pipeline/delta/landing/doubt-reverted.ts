@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { gather, thing } from '../../preflight/gather-rows.ts'
+import { gather, thing } from '../../preflight/pair-rows.ts'
 
 /**
  * Looks after rows that have become again what was accepted of them: not pending, they are not compared with others. If

@@ -1,7 +1,6 @@
 import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
-import { copyReady } from '../../../db/copy-ready.ts'
-import { copyLine } from '../../../db/copy-text.ts'
+import { copyLine, copyReady } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StreamReadingTable, StreamWatermarkTable, WholeReason } from '../../../db/tables/run-tables.ts'
 import { buckets, LineHash, type LineSums } from './line-sums.ts'

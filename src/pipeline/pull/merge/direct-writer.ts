@@ -1,6 +1,5 @@
 import type pg from 'pg'
-import { copyReady } from '../../../db/copy-ready.ts'
-import { copyText } from '../../../db/copy-text.ts'
+import { copyReady, copyText } from '../../../db/copy-text.ts'
 import type { Turns } from '../../../db/database.ts'
 
 /** The tables that take rows as they are, with the columns given. No foreign key prescribes an order. */

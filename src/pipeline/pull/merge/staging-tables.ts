@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
-import { copyReady } from '../../../db/copy-ready.ts'
-import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
+import { type CopyValue, copyLine, copyReady } from '../../../db/copy-text.ts'
 import type { Turns } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 

@@ -18,9 +18,8 @@ import {
   moveSubmission,
   updateAsRead,
 } from '../move-submission.ts'
-import { afterReading, earliestStamp, latestStamp } from './listed-tasks.ts'
+import { afterReading, earliestStamp, latestStamp, type Owner, ownersOf } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
-import { type Owner, ownersOf } from './task-owners.ts'
 
 /**
  * Decides what becomes of a POST whose answer was lost. While a task that may be ours is unfinished, nothing is

@@ -9,7 +9,7 @@ import type { Deps } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
 import { kindNamesOf, searchKinds } from '../../streams/kind-names.ts'
 import { requestOf } from '../kinds.ts'
-import { ownersOf } from './task-owners.ts'
+import { ownersOf } from './listed-tasks.ts'
 
 /** A task that comes sooner after the last request may be one of which the answer was lost. Milliseconds. */
 const surelyLaterMs = 10 * 60_000

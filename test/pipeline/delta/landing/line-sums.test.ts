@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { binaryStream } from '../../../../src/db/copy-ready.ts'
+import { binaryStream } from '../../../../src/db/copy-text.ts'
 import { LineSums } from '../../../../src/pipeline/delta/landing/line-sums.ts'
 import { packedLines, wholeLines } from '../../../../src/pipeline/delta/landing/snapshot-lines.ts'
 import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
