@@ -92,7 +92,7 @@ export const answerRules = (): BrokenRule[] => [
   broken('answers/typed', 'a number is kept as a text', (year) =>
     answersOf(year, (answer) => {
       const number = at(answer.answer, 'number')
-      if (number !== undefined) answer.answer = { text: String(number) }
+      if (number !== undefined) answer.answer = { text: JSON.stringify(number) }
     }),
   ),
   broken('answers/typed', 'a list carries titles of options', (year) =>

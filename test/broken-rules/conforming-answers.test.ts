@@ -95,7 +95,7 @@ test('a question that is declined is not answered for the same period', async ()
       if (!/\/(framework|performance)-answers\/upsert$/.test(path)) return
       for (const period of objectsOf(at(asked(), 'companies')).flatMap((entry) => objectsOf(entry.periods))) {
         const { periodType, year, month = 'January' } = period
-        const place = (question: unknown) => `${periodType} ${year} ${month} ${question}`
+        const place = (question: unknown) => JSON.stringify([periodType, year, month, question])
         for (const { dataPointId } of objectsOf(period.answers))
           sent.answered.add(place(questions.get(String(dataPointId))))
         for (const { questionId } of objectsOf(period.omissions)) sent.declined.add(place(questionId))
@@ -120,14 +120,16 @@ function questionIdsIn(value: unknown): unknown[] {
   return Object.entries(value).flatMap(([key, member]) => (key === 'questionId' ? [member] : questionIdsIn(member)))
 }
 
+const wordOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+
 /** An answer as it may be written as well. */
 function writeOtherwise(one: Json): void {
   const { number, dateIso, list } = one.answer as Json
   if (number !== undefined) one.answer = { number: Number(number).toFixed(2) }
-  if (dateIso !== undefined) one.answer = { dateIso: `${String(dateIso)}T00:00:00Z` }
-  if (list !== undefined) one.answer = { list: [list].flat().map((id) => String(id).toUpperCase()) }
-  one.dataPointId = String(one.dataPointId).toUpperCase()
-  if (one.unitId !== undefined) one.unitId = String(one.unitId).toUpperCase()
+  if (dateIso !== undefined) one.answer = { dateIso: `${wordOf(dateIso)}T00:00:00Z` }
+  if (list !== undefined) one.answer = { list: [list].flat().map((id) => wordOf(id).toUpperCase()) }
+  one.dataPointId = wordOf(one.dataPointId).toUpperCase()
+  if (one.unitId !== undefined) one.unitId = wordOf(one.unitId).toUpperCase()
 }
 
 /** All data points of all frameworks may be answered for periods of this type alone. */

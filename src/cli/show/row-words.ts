@@ -1,5 +1,5 @@
 import { isOurStream } from '../../config/schema.ts'
-import type { PolicyWords } from '../../db/ledger/resend-policy.ts'
+import type { PolicyWords } from '../../db/ledger/rows-to-retry.ts'
 import type { AbsenceCause, InputDifference } from '../../db/tables/difference-tables.ts'
 import type { GuardExample } from '../../db/tables/run-tables.ts'
 import type { PartnerTrace } from '../../db/trace/trace-partner.ts'

@@ -2,7 +2,6 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from './parked-reason.ts'
-import { type PolicyWords, policyOf, type ResendPolicy } from './resend-policy.ts'
 import {
   isAmongPending,
   newestAmongPending,
@@ -13,6 +12,7 @@ import {
   rowState,
   splitFilter,
 } from './row-state.ts'
+import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
 
 /** The states that need a person, each with a verb of its own. */
 export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>

@@ -3,6 +3,74 @@ import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { isAmongPending, isUnmarked, passes, type RowFilter } from './row-state.ts'
 
+/** Which rejected rows are sent again as they are, with the code as the service spells it. */
+export type ResendPolicy = {
+  /** Null: any. */
+  stream: string | null
+  code: string
+  /** Milliseconds after the rejection. */
+  after_ms: number
+  /** How often the same content is sent again at most; null: without a bound. */
+  times: number | null
+}
+
+/** When a policy sends a row again, and how often it has; all null where none does, or not any more. */
+export type PolicyWords = { policy_after: Date | null; policy_sent: number | null; policy_times: number | null }
+
+/**
+ * The first policy that fits a row, which the query must call `row` and which was rejected, as the columns of
+ * `PolicyWords`. No line where none fits, or where the content was sent again as often as it says. A rejection that
+ * lies ahead was dated by a clock that has been put back since: nobody knows how long ago it was, and it is due.
+ */
+export function policyOf(policies: readonly ResendPolicy[]): RawBuilder<unknown> {
+  const numbered = policies.map((policy, ordinal) => ({ ...policy, ordinal }))
+  const sent = sql`case when row.resent_hash = row.desired_hash then row.resent_count else 0 end`
+  return sql`(
+    select case when row.outcome_at > clock_timestamp() then clock_timestamp()
+                else row.outcome_at + first.after_ms * interval '1 millisecond' end as policy_after,
+           ${sent} as policy_sent, first.times as policy_times
+    from (
+      select policy.*
+      from jsonb_to_recordset(${JSON.stringify(numbered)}::jsonb)
+        as policy(ordinal integer, stream text, code text, after_ms bigint, times integer)
+      where policy.code = row.outcome_code and (policy.stream is null or policy.stream = row.stream)
+      order by ordinal
+      limit 1
+    ) first
+    where first.times is null or ${sent} < first.times)`
+}
+
+/**
+ * Makes ready what the policies send again by now. Once a run, as its preflight begins: a row that is rejected again
+ * waits for the next one, so a policy without a bound is no loop. The count is of this very content; other content
+ * begins again.
+ * @returns how many rows.
+ */
+export async function releaseByPolicy(db: Database, policies: readonly ResendPolicy[], now: Date): Promise<number> {
+  if (policies.length === 0) return 0
+  const codes = policies.map(({ code }) => code)
+  const { rows } = await sql<{ rows: number }>`
+    with due as (
+      select row.row_id, policy.policy_sent
+      from ledger row
+      cross join lateral ${policyOf(policies)} policy
+      where row.refused_hash is not null and row.outcome_code = any(${codes}::text[])
+        and row.refused_hash = row.desired_hash and row.pending
+        and row.held_by is null and row.gone_at is null and row.guard_run is null
+        -- The server's own clock dated the outcome: where ours is behind it, ours says nothing.
+        and policy.policy_after <= greatest(${now}, clock_timestamp())
+    ),
+    released as (
+      update acceptance
+      set refused_hash = null, resent_hash = wanted_hash, resent_count = due.policy_sent + 1
+      from due
+      where acceptance.row_id = due.row_id
+      returning 1
+    )
+    select count(*) as rows from released`.execute(db)
+  return rows[0]?.rows ?? 0
+}
+
 export type RetryCounts = { stream: string; rows: number }
 
 /**

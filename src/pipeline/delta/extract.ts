@@ -11,8 +11,8 @@ import { type CursorStream, queryDigestOf, shapeOf, streamNamesOf } from '../str
 import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
+import { findMissingNew } from './landing/after-landing.ts'
 import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
-import { findMissingNew } from './landing/missing-rows.ts'
 import { findMissing } from './landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import {

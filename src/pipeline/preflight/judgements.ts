@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Config, notMatchedCode, type StreamName } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
-import type { ResendPolicy } from '../../db/ledger/resend-policy.ts'
+import type { ResendPolicy } from '../../db/ledger/rows-to-retry.ts'
 import type { WarningKind } from '../../db/tables/row-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 

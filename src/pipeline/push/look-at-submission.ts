@@ -12,7 +12,6 @@ import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
 import { pollInMs, stretchedPollInMs } from '../when-to-look.ts'
-import { dateWaits } from './dates-ahead.ts'
 import {
   becomeOverdue,
   callDenied,
@@ -26,7 +25,7 @@ import {
   updateAsRead,
 } from './move-submission.ts'
 import { settle, settleLost } from './outcomes/settle.ts'
-import { resolveUncertain } from './sending/resolve-uncertain.ts'
+import { dateWaits, resolveUncertain } from './sending/resolve-uncertain.ts'
 import { becomeUncertain, send, unauthorized } from './sending/send.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type ResendPolicy, releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { type ResendPolicy, releaseByPolicy } from '../../../src/db/ledger/rows-to-retry.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger

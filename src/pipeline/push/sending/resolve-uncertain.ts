@@ -8,7 +8,6 @@ import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
-import { sentAtLatest } from '../dates-ahead.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import {
   becomeOverdue,
@@ -269,4 +268,41 @@ async function acceptedBefore({ db }: Deps, moment: Date, sentAt: Date): Promise
     .limit(1)
     .executeTakeFirst()
   return earlier !== undefined
+}
+
+/** Two processes read one clock at moments that differ by less. Milliseconds. */
+const readingsDifferMs = 2_000
+
+/** From when a submission waits for something. */
+const waitsFrom = ['uncertain_since', 'answers_lost_since', 'failing_since', 'accepted_at'] as const
+
+/**
+ * Of a submission that waits from a moment which lies ahead, puts now in the place of that moment: our database's clock
+ * was put back since, and reckoned by the old one the wait would last until the clock has caught up. When it was sent
+ * stays as it is: that is compared with stamps of the service, by how far the two clocks were apart then.
+ *
+ * Under the submission's lock, before anything is reckoned.
+ * @returns the submission as it is by then.
+ */
+export async function dateWaits(deps: Deps, submission: Submission): Promise<Submission> {
+  const { db, logger, now } = deps
+  const at = now()
+  const ahead = waitsFrom.filter((column) => {
+    const since = submission[column]
+    return since !== null && since.getTime() - at.getTime() > readingsDifferMs
+  })
+  if (ahead.length === 0) return submission
+  const dated = Object.fromEntries(ahead.map((column) => [column, at]))
+  if (!(await db.transaction().execute((trx) => updateAsRead(trx, submission, dated)))) return submission
+  const { run_id, submission_id } = submission
+  logger.warn({ run_id, submission_id, ahead }, 'submission_dated_ahead')
+  return { ...submission, ...dated }
+}
+
+/**
+ * From when the wait of a submission whose answer was lost is reckoned: from its attempt, or from when the loss was
+ * found if the attempt is dated later, because the clock was ahead then. Pure.
+ */
+function sentAtLatest({ uncertain_since }: Pick<Submission, 'uncertain_since'>, attemptedAt: Date): Date {
+  return uncertain_since !== null && uncertain_since < attemptedAt ? uncertain_since : attemptedAt
 }
