@@ -44,12 +44,12 @@ export async function runsSpokenFor(db: Database, runId: number): Promise<Spoken
 /** A stream that was read whole, and why. */
 export type WholeReading = { stream: string; whole: WholeReason | null; whole_detail: string | null }
 
-/** What runs read whole, each stream and reason once, in the order in which they did. */
+/** What runs read whole, each stream and reason once, by the names of the streams. */
 export async function wholeReadings(db: Database, runIds: readonly number[]): Promise<WholeReading[]> {
   const { rows } = await sql<WholeReading>`
     select stream, whole, string_agg(distinct whole_detail, '; ') as whole_detail
     from run_stream where run_id = any(${runIds}::bigint[]) and whole is not null
     group by stream, whole
-    order by min(extracted_at), stream`.execute(db)
+    order by stream`.execute(db)
   return rows
 }

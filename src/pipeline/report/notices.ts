@@ -76,9 +76,12 @@ export function ownDatabaseRemarks(runOfOther: number | null): string[] {
   ]
 }
 
-/** What is worth knowing of how streams were read, one sentence or two each. Pure. */
+/** What is worth knowing of how streams were read, one sentence or two each, in the order of the report. Pure. */
 function readingNotices(streams: readonly StreamReport[], whole: readonly WholeReading[]): string[] {
-  return [...wholeNotices(whole), ...askedNotices(streams), ...protectionNotices(streams)]
+  const places = new Map(streams.map(({ stream }, place) => [stream, place]))
+  const placeOf = ({ stream }: WholeReading) => places.get(stream) ?? places.size
+  const inOrder = whole.toSorted((a, b) => placeOf(a) - placeOf(b))
+  return [...wholeNotices(inOrder), ...askedNotices(streams), ...protectionNotices(streams)]
 }
 
 /** Reasons that say something to a person, with what they say; the others are as it should be. */

@@ -60,3 +60,13 @@ test('the notice of a request that was split because its answer was too long doe
     "Submission 3 was split into 2 requests, for the service's answer about its task was too long to be read; no row was found that it fails over.",
   ])
 })
+
+test('streams that were read whole stand in the order of the report, those of an earlier run behind them', () => {
+  const streams = ['properties', 'omissions'].map((name) => stream({ stream: name }))
+  const whole = ['waste', 'omissions', 'properties'].map(
+    (name) => ({ stream: name, whole: 'server', whole_detail: null }) as const,
+  )
+  expect(noticesOf(streams, [], whole)).toEqual([
+    expect.stringContaining('all rows of properties, omissions, waste were read'),
+  ])
+})
