@@ -33,9 +33,26 @@ export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
   })
 }
 
-function concealLine(secrets: readonly string[]): (line: string) => string {
+/**
+ * The same in one line of a log: as JSON if it is an object of JSON, and else, such as where a process was killed in
+ * the middle of it, as a text.
+ */
+export function concealLine(secrets: readonly string[]): (line: string) => string {
   const [inText, inJson] = [conceal(secrets), concealJson(secrets)]
-  return (line) => (line.startsWith('{') ? inJson(line) : inText(line))
+  return (line) => {
+    const clean = inText(line)
+    return clean === line || !isObjectOfJson(line) ? clean : inJson(line)
+  }
+}
+
+function isObjectOfJson(line: string): boolean {
+  if (!line.startsWith('{')) return false
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**
