@@ -27,6 +27,24 @@ const variants: BrokenRule[] = [
       if (period.periodType === 'Yearly' && period.month === 'January') delete period.month
     }),
   ),
+  ...(
+    [
+      'answers/framework',
+      'answers/entry',
+      'answers/periods',
+      'answers/yearly',
+      'answers/monthly',
+      'answers/typed',
+      'answers/omission',
+      'mapping/stored',
+    ] as const
+  ).map((statement) =>
+    broken(statement, 'months are in small letters', (year) =>
+      periods(year, (period) => {
+        if (typeof period.month === 'string') period.month = period.month.toLowerCase()
+      }),
+    ),
+  ),
   broken('answers/typed', 'a number has decimals, a date a time, and ids are in capitals', (year) =>
     periods(year, (period) => {
       for (const one of objectsOf(period.answers)) writeOtherwise(one)
