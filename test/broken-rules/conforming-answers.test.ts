@@ -3,7 +3,7 @@ import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
 import { questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { conform } from '../conformance/conform.ts'
-import { answers, answerWith, type BrokenRule, broken, failsWithoutRows, periods } from './broken-rule.ts'
+import { answers, answerWith, type BrokenRule, broken, companies, failsWithoutRows, periods } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
 import { everything, judgeBroken, openBroken } from './judge-broken.ts'
 
@@ -69,6 +69,15 @@ const unseen: BrokenRule[] = [
   broken('answers/typed', 'the page shows no units', (year) =>
     periods(year, (period) => {
       for (const answer of objectsOf(period.answers)) delete answer.unitId
+    }),
+  ),
+  broken('mapping/stored', 'no page of answers comes', () =>
+    answers('POST /v2/bulk/framework-answers/search', (exchange) => answerWith(exchange, 503)),
+  ),
+  broken('mapping/stored', 'periods are spelt otherwise on the page', () =>
+    companies('BulkGetFrameworkAnswers', (company) => {
+      company.reportingPeriods = company.periods
+      delete company.periods
     }),
   ),
   broken('mapping/stored', 'answers are not taken at all', () =>
