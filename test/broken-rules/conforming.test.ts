@@ -128,6 +128,9 @@ const variants: BrokenRule[] = [
       answer.json = objectsOf(answer.json).filter(({ id }) => id !== catalogue.otherCustomIdentifierId)
     }),
   ),
+  broken('task/result', 'mappings are not taken at all', () =>
+    answers('POST /v1/bulk/company-mappings', (exchange) => answerWith(exchange, 503)),
+  ),
   broken('processing-rules/1', 'a deprecated search is not there', () =>
     answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
   ),
