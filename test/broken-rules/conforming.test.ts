@@ -181,6 +181,9 @@ const unseen: BrokenRule[] = [
   ...(['company/calculators', 'company/fields'] as const).map((statement) =>
     broken(statement, 'a search for a type that is nowhere is refused', () => refusesUnknownTypes()),
   ),
+  broken('task/kind', 'mappings are not taken at all', () =>
+    answers('POST /v1/bulk/company-mappings', (exchange) => answerWith(exchange, 503)),
+  ),
   broken('calculator-upsert/switches', 'the yearly calculation has not run yet', () =>
     companies(search, (company) => {
       company.calculators = objectsOf(company.calculators).filter((one) => !isYearly(one))
