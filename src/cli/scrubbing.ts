@@ -33,9 +33,26 @@ export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
   })
 }
 
-function concealLine(secrets: readonly string[]): (line: string) => string {
+/**
+ * The same in one line of a log: as JSON if it is an object of JSON, and else, such as where a process was killed in
+ * the middle of it, as a text.
+ */
+export function concealLine(secrets: readonly string[]): (line: string) => string {
   const [inText, inJson] = [conceal(secrets), concealJson(secrets)]
-  return (line) => (line.startsWith('{') ? inJson(line) : inText(line))
+  return (line) => {
+    const clean = inText(line)
+    return clean === line || !isObjectOfJson(line) ? clean : inJson(line)
+  }
+}
+
+function isObjectOfJson(line: string): boolean {
+  if (!line.startsWith('{')) return false
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**
@@ -48,7 +65,7 @@ export function conceal(secrets: readonly string[]): (text: string) => string {
       secret.length >= shortestUnlikely
         ? secretForms(secret).map((form) => [form, form])
         : [
-            ...textForms(secret).map((form): [string, RegExp] => [form, alone(form)]),
+            ...[...new Set(textForms(secret))].map((form): [string, RegExp] => [form, alone(form)]),
             ...base64Forms(secret).map((form): [string, string] => [form, form]),
           ],
     )
@@ -75,9 +92,12 @@ const jsonText = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g
  * and numbers are left as they are.
  */
 export function concealJson(secrets: readonly string[]): (json: string) => string {
-  const [all, unlikely] = [conceal(secrets), conceal(secrets.filter(({ length }) => length >= shortestUnlikely))]
+  const isUnlikely = ({ length }: string) => length >= shortestUnlikely
+  const all = conceal(secrets)
+  const unlikely = conceal(secrets.filter(isUnlikely))
+  const short = conceal(secrets.filter((secret) => !isUnlikely(secret)))
   return (json) =>
     all(json) === json
       ? json
-      : unlikely(json).replaceAll(jsonText, (text, colon?: string) => (colon === undefined ? all(text) : text))
+      : unlikely(json).replaceAll(jsonText, (text, colon?: string) => (colon === undefined ? short(text) : text))
 }

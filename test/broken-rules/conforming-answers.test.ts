@@ -3,7 +3,7 @@ import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
 import { questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { conform } from '../conformance/conform.ts'
-import { answers, answerWith, type BrokenRule, broken, failsWithoutRows, periods } from './broken-rule.ts'
+import { answers, answerWith, type BrokenRule, broken, companies, failsWithoutRows, periods } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
 import { everything, judgeBroken, openBroken } from './judge-broken.ts'
 
@@ -26,6 +26,24 @@ const variants: BrokenRule[] = [
     periods(year, (period) => {
       if (period.periodType === 'Yearly' && period.month === 'January') delete period.month
     }),
+  ),
+  ...(
+    [
+      'answers/framework',
+      'answers/entry',
+      'answers/periods',
+      'answers/yearly',
+      'answers/monthly',
+      'answers/typed',
+      'answers/omission',
+      'mapping/stored',
+    ] as const
+  ).map((statement) =>
+    broken(statement, 'months are in small letters', (year) =>
+      periods(year, (period) => {
+        if (typeof period.month === 'string') period.month = period.month.toLowerCase()
+      }),
+    ),
   ),
   broken('answers/typed', 'a number has decimals, a date a time, and ids are in capitals', (year) =>
     periods(year, (period) => {
@@ -51,6 +69,20 @@ const unseen: BrokenRule[] = [
   broken('answers/typed', 'the page shows no units', (year) =>
     periods(year, (period) => {
       for (const answer of objectsOf(period.answers)) delete answer.unitId
+    }),
+  ),
+  broken('answers/typed', 'values are spelt otherwise on the page', (year) =>
+    periods(year, (period) => {
+      for (const one of objectsOf(period.answers)) one.answer = { value: Object.values(one.answer as Json)[0] }
+    }),
+  ),
+  broken('mapping/stored', 'no page of answers comes', () =>
+    answers('POST /v2/bulk/framework-answers/search', (exchange) => answerWith(exchange, 503)),
+  ),
+  broken('mapping/stored', 'periods are spelt otherwise on the page', () =>
+    companies('BulkGetFrameworkAnswers', (company) => {
+      company.reportingPeriods = company.periods
+      delete company.periods
     }),
   ),
   broken('mapping/stored', 'answers are not taken at all', () =>

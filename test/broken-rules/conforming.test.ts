@@ -128,6 +128,9 @@ const variants: BrokenRule[] = [
       answer.json = objectsOf(answer.json).filter(({ id }) => id !== catalogue.otherCustomIdentifierId)
     }),
   ),
+  broken('task/result', 'mappings are not taken at all', () =>
+    answers('POST /v1/bulk/company-mappings', (exchange) => answerWith(exchange, 503)),
+  ),
   broken('processing-rules/1', 'a deprecated search is not there', () =>
     answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
   ),
@@ -177,6 +180,9 @@ const unseen: BrokenRule[] = [
   ),
   ...(['company/calculators', 'company/fields'] as const).map((statement) =>
     broken(statement, 'a search for a type that is nowhere is refused', () => refusesUnknownTypes()),
+  ),
+  broken('task/kind', 'mappings are not taken at all', () =>
+    answers('POST /v1/bulk/company-mappings', (exchange) => answerWith(exchange, 503)),
   ),
   broken('calculator-upsert/switches', 'the yearly calculation has not run yet', () =>
     companies(search, (company) => {

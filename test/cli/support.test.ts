@@ -98,6 +98,23 @@ describe('the bundle', () => {
       }
     }
   })
+  test('a short password is in no line of the log, in one that is no JSON, or not whole, neither', async () => {
+    const lines = [
+      'plain words of postgres://me:sh0rt-1@h/d',
+      'it is 5" wide',
+      '{"msg":"x","error":"sh0rt-1"}',
+      '{"msg":"cut","error":"sh0rt-1',
+      '{"msg":"cut","er{"msg":"begun again","error":"sh0rt-1"}',
+    ]
+    await writeFile(join(folder.path, 'foreign.log'), `${lines.join('\n')}\n`)
+    const { texts } = await bundle('seven', ['--with-rows', '--log', 'foreign.log'], {
+      EXCHANGE_API_KEY: canaries.apiKey,
+      EXCHANGE_BASE_URL: 'http://127.0.0.1:1',
+      DATABASE_URL: 'postgres://me:sh0rt-1@127.0.0.1:1/own',
+      PARTNER_DATABASE_URL: 'postgres://me:sh0rt-1@127.0.0.1:1/theirs',
+    })
+    expect(texts.get('log.txt')).toBe(`${lines.join('\n').replaceAll('sh0rt-1', '********')}\n`)
+  })
   test('names no hotel and quotes no row, unless that was asked for', async () => {
     const { texts } = await bundle('four', ['--log', 'service.log'])
     for (const [file, text] of some([...texts])) {

@@ -77,6 +77,21 @@ test('nightferry console shows its token to no program that listens in the place
   expect(stderr).toContain(`What listens on ${at} does not prove that it knows the token`)
 })
 
+test('nightferry console says how a daemon that does not serve its own address is reached, and blames nobody', async () => {
+  const { link, stderr, at } = await openBeside((_request, _body, response) => {
+    response.writeHead(421).end('{"code":"host_unknown"}')
+  })
+  expect(link).not.toContain(at)
+  expect(stderr).toContain(`What listens on ${at} answers 421`)
+  expect(stderr).toContain('name 127.0.0.1 in http.allowedHosts')
+  expect(stderr).not.toContain('does not prove')
+})
+
+test('nightferry console says that a daemon that gives links without a proof may be of an older version', async () => {
+  const { stderr } = await openBeside((_request, _body, response) => response.end('{"once":"mine"}'))
+  expect(stderr).toContain('A daemon of an older version has to be restarted first.')
+})
+
 const reading = { token: null, readToken: tokens.read }
 
 test.each([

@@ -111,11 +111,11 @@ async function linkTo(cli: Cli, base: string, tokens: SessionTokens): Promise<st
   const by = actingUser(cli)
     .user.replaceAll(/[^\x20-\x7e]/g, '?')
     .slice(0, 100)
-  let isAnswered = false
+  let status = 0
   const ask = async (init: RequestInit) => {
     const signal = AbortSignal.timeout(patienceMs)
     const answer = await fetch(`${base}/console/links`, { ...init, redirect: 'manual', signal })
-    isAnswered = true
+    status = answer.status
     if (!answer.ok) throw new Error(`the answer is ${answer.status}`)
     return JSON.parse(await shortText(answer)) as Record<string, unknown>
   }
@@ -130,12 +130,20 @@ async function linkTo(cli: Cli, base: string, tokens: SessionTokens): Promise<st
     // What follows the # stays in the browser: it is in no log and in no Referer.
     return `${base}/console/#once=${code}`
   } catch {
-    if (isAnswered) {
-      const wrong = `What listens on ${base} does not prove that it knows the token of this configuration.`
-      printLine(cli.stderr, `${wrong} Do not give it the token.`)
-    }
+    if (status !== 0) printLine(cli.stderr, whyNoLink(base, status))
     return null
   }
+}
+
+/** Why what listens there gave no link. A daemon says 421 to a host that it does not serve, and asks for no token. */
+function whyNoLink(base: string, status: number): string {
+  if (status === 421) {
+    const host = new URL(base).hostname
+    const unknown = `What listens on ${base} answers 421, it does not serve that host.`
+    return `${unknown} If it is yours, name ${host} in http.allowedHosts.`
+  }
+  const wrong = `What listens on ${base} does not prove that it knows the token of this configuration.`
+  return `${wrong} Do not give it the token. A daemon of an older version has to be restarted first.`
 }
 
 /** @throws {Error} when it is longer than answers about links are. */

@@ -18,7 +18,7 @@ import {
   writeNewFile,
 } from '../cli.ts'
 import { openWard } from '../open-ward.ts'
-import { conceal, concealJson } from '../scrubbing.ts'
+import { conceal, concealJson, concealLine } from '../scrubbing.ts'
 import { diagnosis } from './doctor.ts'
 
 export type SupportOptions = CommonOptions & { out: string; log?: string; withRows?: boolean; force?: boolean }
@@ -28,14 +28,8 @@ export async function support(cli: Cli, options: SupportOptions): Promise<ExitCo
   const out = resolve(cli.workingFolder, options.out)
   await using ward = openWard(cli, options)
   const files = await gathered(cli, options, ward)
-  const secrets = await secretsOf(cli, ward)
-  const [inText, inJson] = [conceal(secrets), concealJson(secrets)]
-  const scrubbed = new Map(
-    [...files].map(([name, text]) => [
-      `nightferry-support/${name}`,
-      name === 'configuration.yaml' ? inText(text) : inJson(text),
-    ]),
-  )
+  const clean = scrubber(await secretsOf(cli, ward))
+  const scrubbed = new Map([...files].map(([name, text]) => [`nightferry-support/${name}`, clean(name, text)]))
   // A file that is there keeps its mode, no matter who may read it.
   if (options.force) await rm(out, { force: true })
   await writeNewFile(out, tarGz(scrubbed, cli.now()), { mode: 0o600, flag: 'wx' })
@@ -51,6 +45,15 @@ export async function support(cli: Cli, options: SupportOptions): Promise<ExitCo
     )
   }
   return exitCodes.well
+}
+
+/** Each file by its kind: a log may hold lines of other programs, which are no JSON. */
+function scrubber(secrets: readonly string[]): (name: string, text: string) => string {
+  const [inText, inJson, inLine] = [conceal(secrets), concealJson(secrets), concealLine(secrets)]
+  return (name, text) => {
+    if (name === 'configuration.yaml') return inText(text)
+    return name === 'log.txt' ? text.split('\n').map(inLine).join('\n') : inJson(text)
+  }
 }
 
 async function gathered(cli: Cli, options: SupportOptions, ward: Ward): Promise<Map<string, string>> {

@@ -87,6 +87,7 @@ function judgeUnderId(bench: Bench, hotel: Hotel, written: WrittenAnswers): Obse
       ids.some((id) => isSameId(row[names.dataPointId] ?? row[names.questionId], id)),
   )
   if (failed.length > 0) return differs(`${failed.length} answers under the id alone failed`)
+  if (written.stored.length === 0) return notObserved('the framework answers search shows no period of the hotel')
   if (!byValue.some((sent) => isKept(bench, written, sent))) return differs('answers under the id alone were lost')
   return written.isFresh
     ? holds('answers were taken under the id alone')

@@ -47,6 +47,7 @@ function lookAt(names: Names, sent: WireObject, back: WireObject | undefined): S
   if (back === undefined) return { fault: `${said(wanted)} did not come back` }
   const value = back[page.answer]
   if (!isObject(value) || !isObject(wanted)) return { unseen: `the page shows no value under ${page.answer}` }
+  if (!hasOurNames(names, value)) return { unseen: `the page shows no value of ours under ${page.answer}` }
   const isSame = isSameValue(names, wanted, value)
   const unit = textOf(sent[frameworkAnswers.unitId])
   const shown = textOf(back[page.unitId])
@@ -55,6 +56,12 @@ function lookAt(names: Names, sent: WireObject, back: WireObject | undefined): S
   if (!isSame) return { fault: `${said(wanted)} came back as ${said(value)}` }
   if (isOtherUnit) return { fault: `${said(wanted)} came back in the unit ${shown}` }
   return unit !== null && shown === null ? { unseen: `the page shows no unit under ${page.unitId}` } : {}
+}
+
+/** Whether a value has a member that is called as one of the upsert: a page may spell all of them otherwise. */
+function hasOurNames({ frameworkAnswers }: Names, value: WireObject): boolean {
+  const { text, number, boolean, dateIso, dateRangeFrom, dateRangeTo, list } = frameworkAnswers
+  return [text, number, boolean, dateIso, dateRangeFrom, dateRangeTo, list].some((name) => Object.hasOwn(value, name))
 }
 
 /** Whether each member that was sent came back and means the same: numbers by their value, lists in any order. */

@@ -1,11 +1,12 @@
+import type { Bench, TaskRun } from '../bench.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
-import { addressesIn, fileAddressIn, isKnownStatus } from '../evidence/task-run.ts'
+import { addressesIn, endOf, fileAddressIn, isKnownStatus } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
-import { anyOf, faultless, holds, judged, notObserved, together } from '../observation.ts'
+import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, kindOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel } from './check.ts'
-import { failedRows, namesOf } from './judge-task.ts'
+import { failedRows, namesOf, workWasDone } from './judge-task.ts'
 
 /** Specification, Resources: the task. */
 export const taskChecks: Checks<'task'> = {
@@ -38,6 +39,7 @@ export const taskChecks: Checks<'task'> = {
       `a search is a ${kind ?? '(no kind)'}`,
     )
     const mapping = await givenHotel(writeMapping, ({ run }) => {
+      if (run.task === null) return notObserved(endOf(run))
       const mapped = namesOf(bench, run).kind
       return judged(mapped === bench.contract.taskNames.companyMappings.kind, `mappings are a ${mapped ?? '(no kind)'}`)
     })(bench)
@@ -53,19 +55,23 @@ export const taskChecks: Checks<'task'> = {
     )
   }),
   'task/result': given(searches, async ({ runs }, bench) => {
-    const shown = (task: unknown, wanted: string) => {
-      const pages = addressesIn(bench, task).length > 0 ? 'page addresses' : 'no page addresses'
-      const seen = `${pages}, ${fileAddressIn(bench, task) === null ? 'no file' : 'a file'}`
-      return judged(seen === wanted, seen)
-    }
+    const ofImport = (run: TaskRun, wanted: string) =>
+      workWasDone(bench, run) ? judgeResult(bench, run, wanted) : notObserved(endOf(run))
     return anyOf(
-      shown(runs.calculators.task, 'page addresses, no file'),
-      await givenHotel(writeMapping, ({ run }) => shown(run.task, 'no page addresses, a file'))(bench),
-      await givenHotel(writeAnswers, ({ mixed }) => shown(mixed.task, 'no page addresses, no file'))(bench),
+      judgeResult(bench, runs.calculators, 'page addresses, no file'),
+      await givenHotel(writeMapping, ({ run }) => ofImport(run, 'no page addresses, a file'))(bench),
+      await givenHotel(writeAnswers, ({ mixed }) => ofImport(mixed, 'no page addresses, no file'))(bench),
     )
   }),
   'task/open-shape': async (bench) => {
     const { task } = (await searches(bench)).runs.calculators
     return task === null ? notObserved('no task ended') : holds(`members: ${Object.keys(task).join(', ')}`)
   },
+}
+
+/** What a finished task must carry, in words: pages, a file or neither. */
+function judgeResult(bench: Bench, { task }: TaskRun, wanted: string): Observation {
+  const pages = addressesIn(bench, task).length > 0 ? 'page addresses' : 'no page addresses'
+  const seen = `${pages}, ${fileAddressIn(bench, task) === null ? 'no file' : 'a file'}`
+  return judged(seen === wanted, seen)
 }

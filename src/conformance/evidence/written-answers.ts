@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { integerOf, monthName } from '../../exchange/wire-value.ts'
+import { integerOf, monthName, monthNumber } from '../../exchange/wire-value.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
@@ -87,7 +87,7 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
   })
 }
 
-/** What came back of a period. A yearly one without a month begins in January. */
+/** What came back of a period. A yearly one without a month begins in January; months are read in any case. */
 export function cameBack(
   { contract }: Pick<Bench, 'contract'>,
   { stored }: Pick<WrittenAnswers, 'stored'>,
@@ -95,7 +95,9 @@ export function cameBack(
 ): WireObject[] {
   const names = contract.names.frameworkAnswersPage
   const isIn = (named: unknown) =>
-    named === undefined || named === null ? type === 'yearly' && month === 1 : textOf(named) === monthName(month)
+    named === undefined || named === null
+      ? type === 'yearly' && month === 1
+      : monthNumber(textOf(named) ?? '') === month
   return stored.filter(
     (period) => period[names.periodType] === contract.names.frameworkAnswers[type] && isIn(period[names.month]),
   )
