@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { alike, listedProperties, namedKey, oneSpelling } from './name-spelling.ts'
+import { alike, listedProperties, namedKey, oneSpelling, otherSpellings } from './name-spelling.ts'
 import { isSuspiciousWith, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
 import { keepWholeLists, placeNotGiven } from './whole-lists.ts'
@@ -192,7 +192,8 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
         submissionId,
         sql`u.company_key = t.company_key and u.part = 'property' and u.property_key = t.property_key
           and (u.reason = 'on_many_pages' or exists (
-            select from merge_property m where m.company_key = t.company_key and m.property_key = t.property_key
+            select from merge_property m where m.company_key = t.company_key and (m.property_key = t.property_key
+              or m.property_key in (${otherSpellings('property', sql`t.property_key`)}))
           ))`,
       )})`.execute(trx)
   await sql`
