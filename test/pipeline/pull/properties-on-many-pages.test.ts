@@ -95,6 +95,7 @@ describe('the custom property values of a company on several pages', () => {
   it.each([
     ['shorter one', ['Z'], 'Y'],
     ['other one', ['X'], 'ZY'],
+    ['one of the same length', ['X', 'Y'], ''],
   ])('become the %s that the page with them gives', async (_which, given, lost) => {
     for (const order of orders) {
       await knownOnMany([brand('Z', 'Y'), without, third])

@@ -118,14 +118,16 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
 
 /**
  * Keeps what the lists lose that become shorter. So do those of which something is kept from before and a value changes
- * in its place: what is kept would else be taken for the end of a list that it never was in. And so do those that are
- * marked, because a person has brought them back or no page had shown them. What comes under another spelling of its
- * property is not lost.
+ * in its place: what is kept would else be taken for the end of a list that it never was in. And so do those that were
+ * marked before the search, because a person has brought them back or no page had shown them. What comes under another
+ * spelling of its property is not lost.
  */
 async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const marked = (list: ReturnType<typeof sql>) => sql`exists (
     select from unrenewed_part u
     where u.company_key = ${list}.company_key and u.part = 'property' and u.property_key = ${list}.property_key
+      and (u.reason = 'restored'
+        or u.since < (select planned_at from submission where submission_id = ${submissionId}))
   )`
   await keepLostOfLists(
     trx,
