@@ -115,11 +115,35 @@ describe('the custom property values of a company on several pages', () => {
     }
   })
 
+  it.each([
+    ['gives them in a form that cannot be read', brand(null), 'property no_text'],
+    ['gives half of them in a form that cannot be read', brand('X', null), 'property no_text'],
+    ['gives no fields that can be read', half('k1', { fields: null }), 'property no_object'],
+  ])('stay on the first night on several pages, where one %s', async (_how, spoilt, mark) => {
+    for (const order of ordersOf([0, 1])) {
+      await knownOnMany([brand('Z', 'Y')])
+      await night([without, spoilt], order)
+      expect([await brands(), await marks(), await removed()]).toEqual(['ZY', [mark, mark], ''])
+    }
+  })
+
+  it('come back, and are not removed, on the first night on several pages, where another gives them', async () => {
+    for (const order of ordersOf([0, 1])) {
+      for (const given of ['ZY', 'Z', 'X', '']) {
+        await knownOnMany([brand('Z', 'Y')])
+        await night([without, given === '' ? half('k1') : brand(...given)], order)
+        const lost = [...'ZY'].filter((value) => !given.includes(value)).join('')
+        expect([await brands(), await marks(), await removed()]).toEqual([given, [], lost])
+      }
+    }
+  })
+
   it('stay where a page shows the company in a form that cannot be read', async () => {
     const [one, two] = [[brand('Z', 'Y')], [brand('Z', 'Y'), without]]
     for (const { before, order } of [
       { before: two, order: [0, 1] },
       { before: two, order: [1, 0] },
+      { before: one, order: [0, 1] },
       { before: one, order: [1, 0] },
     ]) {
       await knownOnMany(before)
