@@ -34,3 +34,27 @@ export async function bringBackLists(trx: Transaction<Schema>, submissionId: num
     select company_key, 'property', property_key, ordinal, 'on_many_pages', false, ${submissionId}::bigint from stored
     ${markAgain}`.execute(trx)
 }
+
+/**
+ * Of a company that several pages contain, in this search or in the last, a page that gives nothing of a list removes
+ * nothing of it: another page may give it, or may have had it where nobody could read it. Such a list is noted as
+ * `elsewhere`: what the page shows is not judged by it. The end of a search that proves absence judges and removes what
+ * stays marked as `on_many_pages`.
+ */
+export async function keepForOtherPages(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    update absent_property a
+    set elsewhere = true, reason = coalesce((
+      select u.reason from unrenewed_part u
+      where u.company_key = a.company_key and u.part = 'company' and u.submission_id = ${submissionId}
+    ), 'on_many_pages')
+    from staged_company c
+    where a.reason is null and c.company_key = a.company_key and (c.on_many_pages or c.seen)
+      and not exists (
+        select from merge_property m
+        where m.company_key = a.company_key and (
+          m.property_key = a.property_key
+          or m.property_key in (select s.given_key from respelled_property s where s.property_key = a.property_key)
+        )
+      )`.execute(trx)
+}
