@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { acceptRemovals } from '../../../src/pipeline/pull/removals/take-removals.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { ordersOf } from './orders.ts'
 import { bodyOf, calculator, company, samplePage } from './sample-page.ts'
@@ -19,23 +20,30 @@ const unreadable = { ...half('k2'), calculators: null }
 const others = Array.from({ length: 3 }, (_, index) => company(`hotel ${index}`, { fields: { rooms: [`${index}`] } }))
 const names = ['brand', 'rooms'].map((id) => ({ id, name: id }))
 
-type How = { share?: number; missing?: boolean; listed?: typeof names }
+type How = {
+  share?: number
+  endShare?: number
+  missing?: boolean
+  listed?: typeof names
+  withOthers?: number
+  hotels?: typeof others
+}
 
 /** A search of these listings of A, each on a page of its own, loaded in this order; of null the page does not come. */
 async function night(
   listings: unknown[],
   order = listings.map((_, index) => index),
-  { share = 0, missing = false, listed = names }: How = {},
+  { share = 0, endShare = 0, missing = false, listed = names, withOthers = 0, hotels = others }: How = {},
 ) {
   const pages = await database.search(listings.length + (missing ? 1 : 0))
   for (const index of order) {
     const page = pages[index]
     if (page === undefined) continue
-    const shown = [listings[index], ...(index === 0 ? others : [])] as typeof others
+    const shown = [listings[index], ...(index === withOthers ? hotels : [])] as typeof others
     const body = { ...samplePage([half('k1')]), customProperties: listed, companies: shown }
     await database.load(page, bodyOf(body), { minSeenShare: share })
   }
-  return await database.finish(pages[0]?.submission_id ?? 0, { minSeenShare: 0 })
+  return await database.finish(pages[0]?.submission_id ?? 0, { minSeenShare: endShare })
 }
 
 const texts = async (query: ReturnType<typeof sql>) =>
@@ -54,9 +62,9 @@ const orders = [
 ]
 
 /** A stands on several pages, and has done so for two nights. */
-async function knownOnMany(listings: unknown[]) {
+async function knownOnMany(listings: unknown[], how: How = {}) {
   await clear()
-  for (let count = 0; count < 2; count++) await night(listings)
+  for (let count = 0; count < 2; count++) await night(listings, undefined, how)
 }
 
 describe('the custom property values of a company on several pages', () => {
@@ -95,6 +103,7 @@ describe('the custom property values of a company on several pages', () => {
   it.each([
     ['shorter one', ['Z'], 'Y'],
     ['other one', ['X'], 'ZY'],
+    ['one of the same length', ['X', 'Y'], ''],
   ])('become the %s that the page with them gives', async (_which, given, lost) => {
     for (const order of orders) {
       await knownOnMany([brand('Z', 'Y'), without, third])
@@ -114,11 +123,35 @@ describe('the custom property values of a company on several pages', () => {
     }
   })
 
+  it.each([
+    ['gives them in a form that cannot be read', brand(null), 'property no_text'],
+    ['gives half of them in a form that cannot be read', brand('X', null), 'property no_text'],
+    ['gives no fields that can be read', half('k1', { fields: null }), 'property no_object'],
+  ])('stay on the first night on several pages, where one %s', async (_how, spoilt, mark) => {
+    for (const order of ordersOf([0, 1])) {
+      await knownOnMany([brand('Z', 'Y')])
+      await night([without, spoilt], order)
+      expect([await brands(), await marks(), await removed()]).toEqual(['ZY', [mark, mark], ''])
+    }
+  })
+
+  it('come back, and are not removed, on the first night on several pages, where another gives them', async () => {
+    for (const order of ordersOf([0, 1])) {
+      for (const given of ['ZY', 'Z', 'X', '']) {
+        await knownOnMany([brand('Z', 'Y')])
+        await night([without, given === '' ? half('k1') : brand(...given)], order)
+        const lost = [...'ZY'].filter((value) => !given.includes(value)).join('')
+        expect([await brands(), await marks(), await removed()]).toEqual([given, [], lost])
+      }
+    }
+  })
+
   it('stay where a page shows the company in a form that cannot be read', async () => {
     const [one, two] = [[brand('Z', 'Y')], [brand('Z', 'Y'), without]]
     for (const { before, order } of [
       { before: two, order: [0, 1] },
       { before: two, order: [1, 0] },
+      { before: one, order: [0, 1] },
       { before: one, order: [1, 0] },
     ]) {
       await knownOnMany(before)
@@ -128,14 +161,44 @@ describe('the custom property values of a company on several pages', () => {
     }
   })
 
-  it('stay withheld where a page that gives none shows too few, and the others come to nothing else', async () => {
+  it('go although the last page of the company holds nothing that others have', async () => {
     for (const order of ordersOf([0, 1])) {
       await knownOnMany([brand('Z', 'Y'), without])
-      await night([half('k1'), without], order, { share: 0.9 })
-      expect([await brands(), await marks()]).toEqual([
+      await night([half('k1'), without], order, { share: 0.5, endShare: 0.5 })
+      expect([await brands(), await marks(), await removed()]).toEqual(['', [], 'ZY'])
+    }
+  })
+
+  it('become shorter where the page with them shows enough, whichever comes first', async () => {
+    const fields = (...values: string[]) => half('k1', { fields: { rooms: ['1'], brand: values } })
+    for (const order of ordersOf([0, 1])) {
+      await knownOnMany([fields('a', 'b', 'c'), without], { withOthers: 1 })
+      await night([fields('a'), without], order, { share: 0.5, endShare: 0.5, withOthers: 1 })
+      expect([await brands(), await marks(), await removed()]).toEqual(['a', [], 'bc'])
+    }
+  })
+
+  it('stay withheld where too much would go with them at the end, until a person accepts that', async () => {
+    for (const order of ordersOf([0, 1])) {
+      await knownOnMany([brand('Z', 'Y'), without])
+      const ended = await night([half('k1'), without], order, { share: 0.9, endShare: 0.9 })
+      expect(ended).toMatchObject({ withheld: true, reason: 'too_few_properties' })
+      expect([await brands(), await marks(), await removed()]).toEqual([
         'ZY',
         ['property too_few_properties', 'property too_few_properties'],
+        '',
       ])
+      await db.transaction().execute((trx) => acceptRemovals(trx, {}))
+      expect([await brands(), await marks(), await removed()]).toEqual(['', [], 'ZY'])
+    }
+  })
+
+  it('stay withheld where a page that gives none shows too few of those of others, whichever comes first', async () => {
+    const bare = Array.from({ length: 3 }, (_, index) => company(`hotel ${index}`))
+    for (const order of ordersOf([0, 1])) {
+      await knownOnMany([brand('Z', 'Y'), without])
+      await night([half('k1'), without], order, { share: 0.5, hotels: bare })
+      expect([await brands(), new Set(await marks())]).toEqual(['ZY', new Set(['property too_few_properties'])])
     }
   })
 

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
-import { company, type SamplePage, samplePage, uuid } from './sample-page.ts'
+import { ordersOf } from './orders.ts'
+import { calculator, company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { bothWays, openNights } from './search-nights.ts'
 
 const { database, db, night, known, marks, clear } = await openNights()
@@ -121,6 +122,27 @@ describe.each(bothWays)('a property in another spelling, on a page loaded %s,', 
     expect(await marks()).toEqual([])
     const { rows } = await sql<{ value: string }>`select value from removals`.execute(db)
     expect(rows.map(({ value }) => value)).toEqual(['b'])
+  })
+
+  it('leaves alone what was brought back of a company on two pages, whichever comes first', async () => {
+    const guard = { minSeenShare: 0 }
+    const half = (fields: Record<string, string[]>, k: string) =>
+      page(ROOMS, company('A', { fields, calculators: [calculator(k)] }))
+    const pages = [half({ [ROOMS]: ['x'] }, 'k1'), half({}, 'k2')]
+    for (const order of ordersOf([0, 1])) {
+      await clear()
+      for (const fields of [{ [rooms]: ['a', 'b'] }, {}]) {
+        await night([page(rooms, hotel('A', fields as never))], { ...how, ...guard }, guard)
+      }
+      await db.transaction().execute((trx) => restoreRemoved(trx, {}))
+      await sql`insert into custom_property (property_id, name) values (${ROOMS}, 'Rooms')`.execute(db)
+      await night(
+        order.map((place) => pages[place]),
+        { ...how, ...guard },
+        guard,
+      )
+      expect(await values()).toEqual([`${rooms} a`, `${rooms} b`])
+    }
   })
 
   it('stays out where its company gives the property twice, every night the same one', async () => {

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
+import { bringBackLists } from './lists-on-many-pages.ts'
 import { countUnchangedValues, isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
@@ -61,16 +62,18 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
  * page shows them, or may, because their company cannot be read on it or holds a calculator that cannot be identified.
  * They belong to the company that lost them: what this page gives of them is compared with what stood, as if this page
  * had come first, and what it only may show is marked as not renewed. Which search removed one is told by what is kept
- * of its values; only where nothing is, by times. After the calculators were claimed, and before their values are
- * merged.
+ * of its values; only where nothing is, by times. Lists of property values come back as `bringBackLists` says. After
+ * the calculators were claimed, and before their values are merged.
  * @returns how many values came back.
  */
 export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: number): Promise<number> {
   const inDoubt = sql`s.seen and not (s.readable and s.complete)`
-  const { rows: some } = await sql<{ some: boolean }>`
-    select exists (select from staged_calculator where removed)
+  const { rows: looked } = await sql<{ some: boolean; again: boolean }>`
+    select exists (select from staged_company where seen) as again,
+      exists (select from staged_calculator where removed)
       or exists (select from staged_company s where ${inDoubt}) as some`.execute(trx)
-  if (some[0]?.some !== true) return 0
+  if (looked[0]?.again === true) await bringBackLists(trx, submissionId)
+  if (looked[0]?.some !== true) return 0
   const keptOf = sql`
     select from removed_value r where r.company_key = k.company_key and r.calculator_key = k.calculator_key`
   const { rows } = await sql<{ rows: number }>`

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { alike, listedProperties, namedKey, oneSpelling } from './name-spelling.ts'
+import { keepForOtherPages } from './lists-on-many-pages.ts'
+import { alike, listedProperties, namedKey, oneSpelling, otherSpellings } from './name-spelling.ts'
 import { isSuspiciousWith, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
 import { keepWholeLists, placeNotGiven } from './whole-lists.ts'
@@ -118,14 +119,16 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
 
 /**
  * Keeps what the lists lose that become shorter. So do those of which something is kept from before and a value changes
- * in its place: what is kept would else be taken for the end of a list that it never was in. And so do those that are
- * marked, because a person has brought them back or no page had shown them. What comes under another spelling of its
- * property is not lost.
+ * in its place: what is kept would else be taken for the end of a list that it never was in. And so do those that were
+ * marked before the search, because a person has brought them back or no page had shown them. What comes under another
+ * spelling of its property is not lost.
  */
 async function keepLost(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const marked = (list: ReturnType<typeof sql>) => sql`exists (
     select from unrenewed_part u
     where u.company_key = ${list}.company_key and u.part = 'property' and u.property_key = ${list}.property_key
+      and (u.reason = 'restored'
+        or u.since < (select planned_at from submission where submission_id = ${submissionId}))
   )`
   await keepLostOfLists(
     trx,
@@ -181,7 +184,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
   await sql`
     create temporary table absent_property on commit drop as
     select t.*, null::text as reason, false as withheld, false as respelled,
-      c.given and not ${placeNotGiven(submissionId)} as shown
+      false as elsewhere, c.given and not ${placeNotGiven(submissionId)} as shown
     from staged_company c join company_property t using (company_key)
     where c.readable
       and not exists (
@@ -192,7 +195,8 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
         submissionId,
         sql`u.company_key = t.company_key and u.part = 'property' and u.property_key = t.property_key
           and (u.reason = 'on_many_pages' or exists (
-            select from merge_property m where m.company_key = t.company_key and m.property_key = t.property_key
+            select from merge_property m where m.company_key = t.company_key and (m.property_key = t.property_key
+              or m.property_key in (${otherSpellings('property', sql`t.property_key`)}))
           ))`,
       )})`.execute(trx)
   await sql`
@@ -215,8 +219,8 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
   }
   await keepUnreadable(trx)
   await keepUnlisted(trx)
-  await withholdSuspicious(trx, options)
   if (rows[0].elsewhere) await keepForOtherPages(trx, submissionId)
+  await withholdSuspicious(trx, options)
   if (!(await markKept(trx, submissionId))) return
   await keepWholeLists(trx, submissionId)
   await markKept(trx, submissionId)
@@ -292,37 +296,28 @@ async function keepUnlisted(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Of a company that several pages contain, in this search or in the last, a page that gives nothing of a list removes
- * nothing of it: another page may give it, or may have had it where nobody could read it. The end of a search that
- * proves absence removes what stays marked as `on_many_pages`.
+ * Where the page shows a smaller share than `minSeenShare` of the property values that stand of what it concerns, all
+ * that it lacks stays. Of a company that another page has given, that is the lists which this page gives too, or lacks.
+ * What another page may give does not count, but stays with the rest.
  */
-async function keepForOtherPages(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  await sql`
-    update absent_property a
-    set reason = coalesce((
-      select u.reason from unrenewed_part u
-      where u.company_key = a.company_key and u.part = 'company' and u.submission_id = ${submissionId}
-    ), 'on_many_pages')
-    from staged_company c
-    where a.reason is null and c.company_key = a.company_key and (c.on_many_pages or c.seen)
-      and not exists (
-        select from merge_property m
-        where m.company_key = a.company_key and (
-          m.property_key = a.property_key
-          or m.property_key in (select s.given_key from respelled_property s where s.property_key = a.property_key)
-        )
-      )`.execute(trx)
-}
-
 async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const listed = sql`property_key in (${listedProperties})`
+  const judged = sql`${listed} and (company_key, property_key) not in (
+    select company_key, property_key from absent_property where elsewhere
+  )`
   const { rows } = await sql<{ absent: number; known: number }>`
-    select (select count(*) from absent_property where ${listed} and not respelled) as absent,
+    select (select count(*) from absent_property where ${judged} and not respelled) as absent,
       (
         select count(*) from staged_company c join company_property t using (company_key)
-        where c.readable and ${listed} and (not c.given or exists (
-          select from absent_property a where a.company_key = t.company_key and a.property_key = t.property_key
-        ))
+        where c.readable and ${judged} and (
+          not c.given
+          or exists (
+            select from absent_property a where a.company_key = t.company_key and a.property_key = t.property_key
+          )
+          or exists (
+            select from merge_property m where m.company_key = t.company_key and m.property_key = t.property_key
+          )
+        )
       ) as known
     where exists (select from absent_property where reason is null and not respelled)`.execute(trx)
   if (rows[0] === undefined) return
@@ -340,5 +335,5 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
   if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) return
   await sql`
     update absent_property set reason = 'too_few_properties', withheld = true
-    where reason is null and not respelled`.execute(trx)
+    where (reason is null or elsewhere) and not respelled`.execute(trx)
 }

@@ -76,9 +76,10 @@ export async function gatherEvidence(
 }
 
 /**
- * Lays out, as gone_company and gone_calculator, what stands and the search has not seen. What a person has brought
- * back, or holds a value that a person has brought back, is not among it but in protected_part. Calculators of which a
- * page has withheld the removal are in neither.
+ * Lays out, as gone_company, gone_calculator and gone_property, what stands and the search has not seen. What a person
+ * has brought back, or holds a value that a person has brought back, is not among it but in protected_part. Calculators
+ * of which a page has withheld the removal are in neither. The property values are those of such companies, and the
+ * lists of companies on several pages that none of these has given.
  */
 export async function layOutUnseen(
   trx: Transaction<Schema>,
@@ -125,11 +126,19 @@ export async function layOutUnseen(
     select company_key, 'company' as part, 0 as calculator_key from unseen_company where protected
     union all
     select company_key, 'calculator', calculator_key from unseen_calculator where protected`.execute(trx)
-  await sql`analyze gone_company, gone_calculator`.execute(trx)
+  await sql`
+    create temporary table gone_property on commit drop as
+    select company_key, property_key, ordinal from gone_company join company_property using (company_key)
+    union
+    select company_key, property_key, ordinal
+    from unrenewed_part join company_property using (company_key, property_key, ordinal)
+    where part = 'property' and reason = 'on_many_pages' and submission_id = ${submissionId}`.execute(trx)
+  await sql`analyze gone_company, gone_calculator, gone_property`.execute(trx)
 }
 
 /**
- * How much of what stood before the search would go with the companies and calculators that were laid out as unseen.
+ * How much of what stood before the search would go with the companies, calculators and lists of property values that
+ * were laid out as unseen.
  */
 export type Loss = {
   reason: 'too_few_inputs' | 'too_few_outputs' | 'too_few_properties'
@@ -145,7 +154,7 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
     from gone_calculator g join calculator_value v using (company_key, calculator_key)
     group by v.direction order by v.direction`.execute(trx)
   const { rows: properties } = await sql<{ gone: number }>`
-    select count(*) as gone from gone_company join company_property using (company_key)`.execute(trx)
+    select count(*) as gone from gone_property`.execute(trx)
   const before = hereBefore(submissionId)
   const counted = async (query: ReturnType<typeof sql>) => {
     const { rows: found } = await sql<{ rows: number }>`select count(*) as rows from (${query}) counted`.execute(trx)
@@ -173,21 +182,13 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
 }
 
 /**
- * Tombstones what was laid out as unseen, with its values and properties, which can be brought back. The same becomes
- * of lists of property values that no page has given of a company on several. Locks as `claimCompanies` says: in id
- * order.
+ * Tombstones what was laid out as unseen, with its values and properties, which can be brought back. Locks as
+ * `claimCompanies` says: in id order.
  */
 export async function tombstoneUnseen(
   trx: Transaction<Schema>,
   submissionId: number,
 ): Promise<{ companies: number; calculators: number }> {
-  await sql`
-    create temporary table gone_property on commit drop as
-    select company_key, property_key, ordinal from gone_company join company_property using (company_key)
-    union
-    select company_key, property_key, ordinal from unrenewed_part
-    where part = 'property' and reason = 'on_many_pages' and submission_id = ${submissionId}`.execute(trx)
-  await sql`analyze gone_property`.execute(trx)
   await sql`
     select count(*) from (
       select from company

@@ -101,8 +101,9 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
 
 /**
  * Marks what stands and the search has not shown, because it does not prove absence: companies, and calculators of the
- * companies that it has shown. What is withheld and a person has brought back, or a value of it, is marked as that:
- * accepting what is withheld leaves it.
+ * companies that it has shown; where it is whole, also lists of property values that no page has given of a company on
+ * several. What is withheld and a person has brought back, or a value of it, is marked as that: accepting what is
+ * withheld leaves it.
  *
  * @param withheld whether the search is whole and shows suspiciously little; else it is not known what it would show.
  */
@@ -113,15 +114,20 @@ export async function markUnseen(
   withheld: boolean,
 ): Promise<void> {
   await sql`
-    insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select company_key, part, calculator_key, why, ${withheld}, ${submissionId}::bigint
+    insert into unrenewed_part
+      (company_key, part, calculator_key, property_key, ordinal, reason, withheld, submission_id)
+    select company_key, part, calculator_key, property_key, ordinal, why, ${withheld}, ${submissionId}::bigint
     from (
-      select company_key, 'company' as part, 0 as calculator_key, ${reason} as why from gone_company
+      select company_key, 'company' as part, 0 as calculator_key, 0 as property_key, 0 as ordinal, ${reason} as why
+      from gone_company
       union all
-      select company_key, 'calculator', calculator_key, ${reason}
+      select company_key, 'calculator', calculator_key, 0, 0, ${reason}
       from gone_calculator where company_key not in (select company_key from gone_company)
       union all
-      select company_key, part, calculator_key, ${withheld ? 'restored' : reason} from protected_part
+      select company_key, 'property', 0, property_key, ordinal, ${reason}
+      from gone_property where ${withheld} and company_key not in (select company_key from gone_company)
+      union all
+      select company_key, part, calculator_key, 0, 0, ${withheld ? 'restored' : reason} from protected_part
     ) unseen
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)

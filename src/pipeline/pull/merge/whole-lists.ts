@@ -58,9 +58,9 @@ async function leaveOutRefused(trx: Transaction<Schema>, submissionId: number): 
     where a.reason is null and a.company_key = r.company_key and a.property_key = r.property_key`.execute(trx)
   await sql`
     insert into absent_property
-      (company_key, property_key, ordinal, value, reason, withheld, respelled, shown)
+      (company_key, property_key, ordinal, value, reason, withheld, respelled, elsewhere, shown)
     select t.company_key, t.property_key, t.ordinal, t.value, r.reason, r.withheld, false,
-      c.given and not ${placeNotGiven(submissionId)}
+      false, c.given and not ${placeNotGiven(submissionId)}
     from refused_list r
     join company_property t using (company_key, property_key)
     join staged_company c using (company_key)
