@@ -210,9 +210,9 @@ class Night {
   async afterwards(): Promise<void> {
     const policies = [{ stream: null, code: 'NotFound', after_ms: 0, times: null }]
     await this.stage('rows sent again', async () => {
-      await this.inTransaction((trx) => markForRetry(trx, 1, { stream: 'calculator_inputs' }))
-      await releaseRetries(this.db)
-      await releaseByPolicy(this.db, policies, new Date())
+      await this.inTransaction((trx) => markForRetry(trx, 1, streamNames, { stream: 'calculator_inputs' }))
+      await releaseRetries(this.db, streamNames)
+      await releaseByPolicy(this.db, streamNames, policies, new Date())
     })
   }
 

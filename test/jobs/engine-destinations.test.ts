@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, it, vi } from 'vitest'
 import type { RunTrigger } from '../../src/db/tables/run-tables.ts'
 import type { Job } from '../../src/jobs/job.ts'
+import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { planWave } from '../../src/pipeline/push/waves/plan-wave.ts'
 import { contract } from '../exchange/test-client.ts'
 import { patience } from '../helpers/patience.ts'
@@ -152,6 +153,18 @@ describe('two daemons of one database of which one has a kind of request that th
       expect(await ferry.submission(id)).toMatchObject({ state: 'planned', attempts: 0 })
     },
   )
+
+  it('the one that does not know the kind counts no failed call of a request whose answer was lost', async () => {
+    const listed = { correlationId, status: 'InProgress', createdAt: new Date().toISOString() }
+    await using server = await service({ '/api/v2/bulk/tasks': [json([listed])] })
+    const id = await planned(server.url, true)
+    await using without = { ...ferry.deps(server.url), config, now: () => new Date() }
+    await sql`
+      update submission set state = 'uncertain', attempts = 1, attempted_at = now(), uncertain_since = now()
+      where submission_id = ${id}`.execute(without.db)
+    await expect(lookAtSubmission(without, id)).rejects.toMatchObject({ code: 'kind_unknown' })
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', failures: 0, error_code: null })
+  })
 
   it('the one that knows the kind sends and settles what the other has left, and the run ends well', async () => {
     await using server = await service({

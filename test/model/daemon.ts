@@ -182,7 +182,7 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
     },
     deaths: () => deaths,
     retry: async () => {
-      await live((deps) => retryRejected(deps, {}, actor).catch(refused))
+      await live((deps) => retryRejected(deps, streamNames, {}, actor).catch(refused))
     },
     approve: async () => {
       const { rows } = await own.query<{ run_id: number }>(

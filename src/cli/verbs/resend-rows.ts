@@ -36,12 +36,13 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
   const marked = await withDatabase(
     cli,
     options,
-    async ({ db }) => {
+    async ({ db }, config) => {
       if (options.run) await refuseUnlessFree(db)
-      const rows = await retryableRows(db, filter, examples)
+      const carried = carriedStreams(readContract(cli, config), config)
+      const rows = await retryableRows(db, carried, filter, examples)
       const streams = options.dryRun
-        ? await countRetryable(db, filter)
-        : await retryRejected({ db, now: cli.now }, filter, actingUser(cli))
+        ? await countRetryable(db, carried, filter)
+        : await retryRejected({ db, now: cli.now }, carried, filter, actingUser(cli))
       if (total(streams) === 0) await requireHotel(db, options.partnerId)
       return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
     },
@@ -110,7 +111,7 @@ function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows:
   if (rows === 0) {
     printLine(
       cli.stdout,
-      'No rejected row is like that, or all of them are marked already. nightferry rejected shows them.',
+      'No rejected row is like that, or all of them are marked already or of streams that no run sends. nightferry rejected shows them.',
     )
     return
   }

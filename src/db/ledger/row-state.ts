@@ -115,6 +115,14 @@ export function newestAmongPending(state: 'rejected' | 'unknown', narrowed: RawB
  */
 export const isUnmarked = sql<boolean>`acceptance.retry_action is null`
 
+/**
+ * Whether a row, which the query must call `row`, is of a stream that runs send. What is marked or made ready of any
+ * other goes out with no run.
+ * @param carried the streams that runs send.
+ */
+export const isCarried = (carried: readonly string[]): RawBuilder<boolean> =>
+  sql<boolean>`(row.stream = any(${carried}::text[]))`
+
 /** Which rows a person asks about; what is left out does not matter. */
 export type RowFilter = {
   stream?: string

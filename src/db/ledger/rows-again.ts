@@ -2,23 +2,25 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { foundOtherwise } from './found-otherwise.ts'
-import { isSince, type Requires } from './row-state.ts'
+import { isCarried, isSince, type Requires } from './row-state.ts'
 import type { RetryCounts } from './rows-to-retry.ts'
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
  * run, because one that is under way has counted its rows already. The mark of a resend stays as long as anything
  * counts as accepted of its row: it came after `releaseResends`, or the guard holds the row. Where nothing does, the
- * row is pending whatever it says next.
+ * row is pending whatever it says next. A mark of a row of a stream that no run sends waits for a run that does.
+ * @param carried the streams that runs send.
  * @returns how many rows.
  */
-export async function releaseRetries(db: Database): Promise<number> {
+export async function releaseRetries(db: Database, carried: readonly string[]): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     with released as (
       update acceptance set refused_hash = null, retry_action = null
-      from action
-      where action.action_id = retry_action and accepted_hash is distinct from wanted_hash
-        and (action.verb = 'retry' or accepted_hash is null)
+      from action, source_row row
+      where action.action_id = acceptance.retry_action and retry_action is not null
+        and row.row_id = acceptance.row_id and ${isCarried(carried)}
+        and accepted_hash is distinct from wanted_hash and (action.verb = 'retry' or accepted_hash is null)
       returning 1
     )
     select count(*) as rows from released`.execute(db)
@@ -63,10 +65,7 @@ const countsAsAccepted = sql<boolean>`(
 /** Whether a row, which the query must call `row`, changed since it was accepted, or is held by the guard. */
 const isChanged = sql<boolean>`(row.pending or row.guard_run is not null)`
 
-/** Whether a row is of a stream that runs send. A row of another one stays accepted: it would never go out again. */
-const isCarried = (carried: readonly string[]) => sql<boolean>`(row.stream = any(${carried}::text[]))`
-
-/** Which rows a resend can mark, of streams that runs send. */
+/** Which rows a resend can mark. A row of a stream that no run sends stays accepted: it would never go out again. */
 function resendable(carried: readonly string[], filter: ResendFilter): RawBuilder<boolean> {
   return sql<boolean>`(${isCarried(carried)} and ${isMeant(filter)})`
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import { isAmongPending, isUnmarked, passes, type RowFilter } from './row-state.ts'
+import { isAmongPending, isCarried, isUnmarked, passes, type RowFilter } from './row-state.ts'
 
 /** Which rejected rows are sent again as they are, with the code as the service spells it. */
 export type ResendPolicy = {
@@ -44,9 +44,15 @@ export function policyOf(policies: readonly ResendPolicy[]): RawBuilder<unknown>
  * Makes ready what the policies send again by now. Once a run, as its preflight begins: a row that is rejected again
  * waits for the next one, so a policy without a bound is no loop. The count is of this very content; other content
  * begins again.
+ * @param carried the streams that runs send: a row of another one waits for a run that sends it.
  * @returns how many rows.
  */
-export async function releaseByPolicy(db: Database, policies: readonly ResendPolicy[], now: Date): Promise<number> {
+export async function releaseByPolicy(
+  db: Database,
+  carried: readonly string[],
+  policies: readonly ResendPolicy[],
+  now: Date,
+): Promise<number> {
   if (policies.length === 0) return 0
   const codes = policies.map(({ code }) => code)
   const { rows } = await sql<{ rows: number }>`
@@ -56,7 +62,7 @@ export async function releaseByPolicy(db: Database, policies: readonly ResendPol
       cross join lateral ${policyOf(policies)} policy
       where row.refused_hash is not null and row.outcome_code = any(${codes}::text[])
         and row.refused_hash = row.desired_hash and row.pending
-        and row.held_by is null and row.gone_at is null and row.guard_run is null
+        and row.held_by is null and row.gone_at is null and row.guard_run is null and ${isCarried(carried)}
         -- The server's own clock dated the outcome: where ours is behind it, ours says nothing.
         and policy.policy_after <= greatest(${now}, clock_timestamp())
     ),
@@ -74,13 +80,14 @@ export async function releaseByPolicy(db: Database, policies: readonly ResendPol
 export type RetryCounts = { stream: string; rows: number }
 
 /**
- * Rejected as they are, there at the partner, not held by the guard, and not asked about again yet: what a retry can
- * mark. The query must call the row `row`.
+ * Of a stream that runs send, rejected as they are, there at the partner, not held by the guard, and not asked about
+ * again yet: what a retry can mark. The query must call the row `row`.
  */
-function retryable(filter: RowFilter): RawBuilder<boolean> {
+function retryable(carried: readonly string[], filter: RowFilter): RawBuilder<boolean> {
   const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
   return sql<boolean>`(
-    row.pending
+    ${isCarried(carried)}
+    and row.pending
     and row.refused_hash = row.desired_hash
     and row.invalid_reason is null
     and row.held_by is null
@@ -90,17 +97,25 @@ function retryable(filter: RowFilter): RawBuilder<boolean> {
     and ${passes(filter, told)})`
 }
 
-/** How many rows of each stream a retry would mark. */
-export async function countRetryable(db: Database, filter: RowFilter): Promise<RetryCounts[]> {
+/**
+ * How many rows of each stream a retry would mark.
+ * @param carried the streams that runs send.
+ */
+export async function countRetryable(
+  db: Database,
+  carried: readonly string[],
+  filter: RowFilter,
+): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
     select stream, count(*) as rows from ledger row
-    where ${isAmongPending('rejected')} and ${retryable(filter)} group by stream order by stream`.execute(db)
+    where ${isAmongPending('rejected')} and ${retryable(carried, filter)} group by stream order by stream`.execute(db)
   return rows
 }
 
 /** Some of the rows that a retry would mark, oldest verdict first. */
 export async function retryableRows(
   db: Database,
+  carried: readonly string[],
   filter: RowFilter,
   limit: number,
 ): Promise<{ stream: string; partner_id: string; row_key: string; code: string | null; reason: string | null }[]> {
@@ -113,7 +128,7 @@ export async function retryableRows(
   }>`
     select stream, partner_id, row_key, outcome_code as code, outcome_reason as reason
     from ledger row
-    where ${isAmongPending('rejected')} and ${retryable(filter)}
+    where ${isAmongPending('rejected')} and ${retryable(carried, filter)}
     order by outcome_at, row_id
     limit ${limit}`.execute(db)
   return rows
@@ -123,13 +138,14 @@ export async function retryableRows(
 export async function markForRetry(
   trx: Transaction<Schema>,
   actionId: number,
+  carried: readonly string[],
   filter: RowFilter,
 ): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
     with marked as (
       update acceptance set retry_action = ${actionId}
       from ledger row
-      where row.row_id = acceptance.row_id and ${retryable(filter)} and ${isUnmarked}
+      where row.row_id = acceptance.row_id and ${retryable(carried, filter)} and ${isUnmarked}
       returning row.stream
     )
     select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)

@@ -9,6 +9,7 @@ import { acceptRemovalsOf, retryRejected } from '../../pipeline/actions/act-on-r
 import { abandonSubmission, adoptTask, cancelTask } from '../../pipeline/actions/act-on-submission.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { countAcceptable } from '../../pipeline/pull/removals/take-removals.ts'
+import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
 import { Problem } from '../problem.ts'
 import { Answer, document, type Route, route, wholeNumber } from '../route.ts'
 import { filterFields, rowFilter } from './ledger-routes.ts'
@@ -123,8 +124,11 @@ export const actionRoutes: readonly Route[] = [
     handle: async ({ deps }, { body, actor }) => {
       const filter = rowFilter(deps.config, body)
       refuseAll(filter, body.all, false)
+      const carried = carriedStreams(deps.contract, deps.config)
       return {
-        streams: body.dryRun ? await countRetryable(deps.db, filter) : await retryRejected(deps, filter, actor),
+        streams: body.dryRun
+          ? await countRetryable(deps.db, carried, filter)
+          : await retryRejected(deps, carried, filter, actor),
       }
     },
   }),

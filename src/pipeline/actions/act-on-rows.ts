@@ -23,10 +23,12 @@ import { type Accepted, acceptRemovals, type PartFilter } from '../pull/removals
 /**
  * Marks rows that the service rejected, to be sent again as they are by the next run, once. Nothing is written where
  * nothing was rejected.
+ * @param carried the streams that runs send.
  * @returns how many rows of each stream were marked.
  */
 export async function retryRejected(
   { db, now }: Pick<Deps, 'db' | 'now'>,
+  carried: readonly string[],
   filter: RowFilter,
   actor: Actor,
 ): Promise<RetryCounts[]> {
@@ -35,7 +37,9 @@ export async function retryRejected(
   return await db
     .transaction()
     .execute((trx) =>
-      recordMarked(trx, { verb: 'retry', actor, at: now(), asked }, (actionId) => markForRetry(trx, actionId, filter)),
+      recordMarked(trx, { verb: 'retry', actor, at: now(), asked }, (actionId) =>
+        markForRetry(trx, actionId, carried, filter),
+      ),
     )
 }
 

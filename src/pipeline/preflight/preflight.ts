@@ -40,11 +40,12 @@ const batchRows = 500
  */
 export async function preflight(deps: Deps, run: Run): Promise<void> {
   const { db, logger } = deps
-  const again = await releaseResends(db, requirementsOf(deps.config), carriedStreams(deps.contract, deps.config))
+  const carried = carriedStreams(deps.contract, deps.config)
+  const again = await releaseResends(db, requirementsOf(deps.config), carried)
   if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
-  const retried = await releaseRetries(db)
+  const retried = await releaseRetries(db, carried)
   if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
-  const resent = await releaseByPolicy(db, resendPolicies(deps.config, deps.contract), deps.now())
+  const resent = await releaseByPolicy(db, carried, resendPolicies(deps.config, deps.contract), deps.now())
   if (resent > 0) logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
   await countPending(db, run.run_id)
   const judged = await judgeRows(deps, run.started_at)

@@ -38,7 +38,7 @@ beforeEach(async () => {
 async function markedFirst<T>(mark: typeof markForRetry, second: () => Promise<T>): Promise<T> {
   let asked: Promise<T> | undefined
   await ledger.inTransaction(async (trx) => {
-    await mark(trx, await recordAction(trx, { verb: 'retry', actor, at: new Date(), rows: 2 }), {
+    await mark(trx, await recordAction(trx, { verb: 'retry', actor, at: new Date(), rows: 2 }), streamNames, {
       stream: 'properties',
     })
     asked = second()
@@ -51,13 +51,13 @@ async function markedFirst<T>(mark: typeof markForRetry, second: () => Promise<T
   return (await asked) as T
 }
 
-const markAllSent: typeof markForRetry = (trx, actionId, filter) => markForResend(trx, actionId, streamNames, filter)
+const markAllSent: typeof markForRetry = (...asked) => markForResend(...asked)
 
 const actions = async () => await ledger.db.selectFrom('action').select(['verb', 'rows']).orderBy('action_id').execute()
 
 it('a retry that waits for another one marks none of the rows that the other marked, and records nothing', async () => {
   const counts = await markedFirst(markForRetry, () =>
-    retryRejected({ db: ledger.db, now: () => new Date() }, {}, actor),
+    retryRejected({ db: ledger.db, now: () => new Date() }, streamNames, {}, actor),
   )
   expect(counts).toEqual([])
   expect(await actions()).toEqual([{ verb: 'retry', rows: 2 }])
@@ -80,7 +80,7 @@ it('a resend that waits for another one marks none of the rows that the other ma
 })
 
 it('a resend that waits for another one marks no row that stood under a retry before both', async () => {
-  await retryRejected({ db: ledger.db, now: () => new Date() }, {}, actor)
+  await retryRejected({ db: ledger.db, now: () => new Date() }, streamNames, {}, actor)
   await sql`update acceptance set accepted_hash = '\\x01'`.execute(ledger.db)
   expect(await markedFirst(markAllSent, resend)).toMatchObject({ total: 0, streams: [] })
 })

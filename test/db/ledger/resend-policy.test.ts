@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { type ResendPolicy, releaseByPolicy } from '../../../src/db/ledger/rows-to-retry.ts'
 import { type Ledger, openLedger } from './ledger.ts'
@@ -43,9 +44,9 @@ describe('a rejected row', () => {
   it('a rejected row is sent again once the time has come, and not before', async () => {
     await property('a')
     await rejectedInRun()
-    expect(await releaseByPolicy(ledger.db, [policy()], later(hour - 60_000))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, streamNames, [policy()], later(hour - 60_000))).toBe(0)
     expect(await rejectedInRun()).toBe(0)
-    expect(await releaseByPolicy(ledger.db, [policy()], later(hour))).toBe(1)
+    expect(await releaseByPolicy(ledger.db, streamNames, [policy()], later(hour))).toBe(1)
     expect(await rejectedInRun()).toBe(1)
   })
 
@@ -55,7 +56,7 @@ describe('a rejected row', () => {
     await sql`update acceptance set outcome_at = clock_timestamp() + interval '1 year'`.execute(ledger.db)
     const [row] = await rowsInState(ledger.db, 'rejected', {}, [policy()], {}, 10)
     expect(row?.policy_after?.getTime()).toBeLessThanOrEqual(later(hour).getTime())
-    expect(await releaseByPolicy(ledger.db, [policy()], later(0))).toBe(1)
+    expect(await releaseByPolicy(ledger.db, streamNames, [policy()], later(0))).toBe(1)
   })
 
   it.each<[string, ResendPolicy[]]>([
@@ -65,15 +66,15 @@ describe('a rejected row', () => {
   ])('stays where it is when %s', async (_, policies) => {
     await property('a')
     await rejectedInRun()
-    expect(await releaseByPolicy(ledger.db, policies, later(100 * hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, streamNames, policies, later(100 * hour))).toBe(0)
   })
 
   it('a policy that names no stream counts for rejected rows of every stream, and the first policy that fits counts', async () => {
     await property('a')
     await rejectedInRun()
     const policies = [policy({ stream: null, after_ms: 2 * hour }), policy({ after_ms: 0 })]
-    expect(await releaseByPolicy(ledger.db, policies, later(hour))).toBe(0)
-    expect(await releaseByPolicy(ledger.db, policies, later(2 * hour))).toBe(1)
+    expect(await releaseByPolicy(ledger.db, streamNames, policies, later(hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, streamNames, policies, later(2 * hour))).toBe(1)
   })
 
   it('a rejected row is sent once more in a run at most, though the service always rejects it and the policy has no bound', async () => {
@@ -82,7 +83,7 @@ describe('a rejected row', () => {
     const policies = [policy({ after_ms: 0 })]
     for (let night = 0; night < 5; night++) {
       const run = await ledger.startRun()
-      expect(await releaseByPolicy(ledger.db, policies, later(1))).toBe(1)
+      expect(await releaseByPolicy(ledger.db, streamNames, policies, later(1))).toBe(1)
       let sent = 0
       // Waves are planned again after every settlement, and preflight may be repeated after a crash.
       for (let wave = 0; wave < 4; wave++) {
@@ -92,7 +93,7 @@ describe('a rejected row', () => {
           await ledger.settleAll(id, 'rejected')
           await sql`update acceptance set outcome_code = 'NotFound'`.execute(ledger.db)
         }
-        await releaseByPolicy(ledger.db, policies, later(1))
+        await releaseByPolicy(ledger.db, streamNames, policies, later(1))
       }
       expect(sent).toBe(1)
       await sql`update acceptance set refused_hash = wanted_hash`.execute(ledger.db)
@@ -104,7 +105,7 @@ describe('a rejected row', () => {
     const nights = async () => {
       const sent = []
       for (let night = 0; night < 4; night++) {
-        await releaseByPolicy(ledger.db, policies, later(2 * hour))
+        await releaseByPolicy(ledger.db, streamNames, policies, later(2 * hour))
         sent.push(await rejectedInRun())
       }
       return sent
@@ -127,7 +128,7 @@ describe('a rejected row', () => {
       guard_run: sql`update source_row set guard_run = (select max(run_id) from run), guard_change = 'changed'`,
     }
     await (change[column] ?? sql``).execute(ledger.db)
-    expect(await releaseByPolicy(ledger.db, [policy()], later(2 * hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, streamNames, [policy()], later(2 * hour))).toBe(0)
   })
 
   it('says when a policy sends it again, and for which time, as long as one does', async () => {
@@ -140,7 +141,7 @@ describe('a rejected row', () => {
     const at = (await ledger.row('properties', 'H-1')).outcome_at?.getTime() ?? 0
     expect(await listed([])).toEqual([null, null, null])
     expect(await listed([policy({ times: 1 })])).toEqual([at + hour, 0, 1])
-    await releaseByPolicy(ledger.db, [policy({ times: 1 })], later(2 * hour))
+    await releaseByPolicy(ledger.db, streamNames, [policy({ times: 1 })], later(2 * hour))
     await rejectedInRun()
     expect(await listed([policy({ times: 1 })])).toEqual([null, null, null])
     expect((await listed([policy()])).slice(1)).toEqual([1, null])

@@ -11,7 +11,7 @@ import {
   releaseRetries,
   resendableRows,
 } from '../../../src/db/ledger/rows-again.ts'
-import { countRetryable, markForRetry } from '../../../src/db/ledger/rows-to-retry.ts'
+import { countRetryable, markForRetry, releaseByPolicy, retryableRows } from '../../../src/db/ledger/rows-to-retry.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -50,7 +50,7 @@ async function mark(filter: Filter, verb: 'resend' | 'retry' = 'resend', carried
   const actor = { user: 'somebody', host: 'here' }
   await ledger.inTransaction(async (trx) => {
     const actionId = await recordAction(trx, { verb, actor, at: new Date(), rows: 0, asked: {} })
-    await (verb === 'resend' ? markForResend(trx, actionId, carried, filter) : markForRetry(trx, actionId, {}))
+    await (verb === 'resend' ? markForResend(trx, actionId, carried, filter) : markForRetry(trx, actionId, carried, {}))
   })
 }
 
@@ -98,7 +98,7 @@ it('a resend that is asked for while a run releases what was asked for before wa
   await rejectedDependents()
   expect(await releaseResends(ledger.db, requires, streamNames)).toBe(0)
   await mark({ partnerId: 'H-1' })
-  expect(await releaseRetries(ledger.db)).toBe(0)
+  expect(await releaseRetries(ledger.db, streamNames)).toBe(0)
   expect((await ledger.row('properties', 'H-1')).retry_action).not.toBeNull()
   expect(await releaseResends(ledger.db, requires, streamNames)).toBe(1)
   expect(await ledger.row('properties', 'H-1')).toMatchObject({ accepted_hash: null, retry_action: null })
@@ -123,7 +123,7 @@ it('a resend of a row that the guard held is made once the guard lets the row go
   await mark({ partnerId: 'H-1' })
   await changeProperty({ guard_run: 1, guard_change: 'gone' })
   expect(await releaseResends(ledger.db, requires, streamNames)).toBe(0)
-  expect(await releaseRetries(ledger.db)).toBe(0)
+  expect(await releaseRetries(ledger.db, streamNames)).toBe(0)
   await changeProperty({ guard_run: null, guard_change: null })
   expect(await releaseResends(ledger.db, requires, streamNames)).toBe(1)
   expect(await ledger.row('properties', 'H-1')).toMatchObject({ pending: true, outcome_code: 'sent_again' })
@@ -143,7 +143,10 @@ const changed = { partner_id: 'H-1', content: { name: 'changed' } }
 const property = () => ledger.row('properties', 'H-1')
 
 /** What the beginning of a run releases. @returns how many rows of each. */
-const released = async () => [await releaseResends(ledger.db, requires, streamNames), await releaseRetries(ledger.db)]
+const released = async () => [
+  await releaseResends(ledger.db, requires, streamNames),
+  await releaseRetries(ledger.db, streamNames),
+]
 
 const accept = async () => {
   await ledger.landChecked('properties', [accepted], true)
@@ -207,7 +210,7 @@ describe('a mark of a row that changes and is not sent as it is', () => {
     expect(await released()).toEqual([0, 0])
     expect(await property()).toMatchObject({ pending: false, retry_action: null, outcome_code: 'NotFound' })
     await ledger.landChecked('properties', [changed])
-    expect(await countRetryable(ledger.db, {}), 'nobody has asked for it since').toEqual([
+    expect(await countRetryable(ledger.db, streamNames, {}), 'nobody has asked for it since').toEqual([
       { stream: 'properties', rows: 1 },
     ])
   })
@@ -302,10 +305,35 @@ describe('a stream that was taken out of the configuration', () => {
   it('a run forgets nothing as accepted of a stream that it does not send, and a later one that does keeps the mark', async () => {
     await mark({})
     expect(await releaseResends(ledger.db, requires, others)).toBe(0)
-    expect(await releaseRetries(ledger.db)).toBe(0)
+    expect(await releaseRetries(ledger.db, streamNames)).toBe(0)
     const { accepted_hash, retry_action } = await property()
     expect(accepted_hash).not.toBeNull()
     expect(retry_action).not.toBeNull()
     expect(await released()).toEqual([1, 0])
+  })
+
+  it('a retry marks nothing of a stream that no run sends, and a run that does not send it leaves a mark to a later one', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    await mark({}, 'retry', others)
+    expect((await property()).retry_action).toBeNull()
+    expect(await countRetryable(ledger.db, others, {})).toEqual([])
+    expect(await retryableRows(ledger.db, others, {}, 10)).toEqual([])
+    await mark({}, 'retry')
+    expect(await releaseRetries(ledger.db, others)).toBe(0)
+    const { refused_hash, retry_action } = await property()
+    expect(refused_hash).not.toBeNull()
+    expect(retry_action).not.toBeNull()
+    expect(await released()).toEqual([0, 1])
+  })
+
+  it('a policy sends nothing again of a stream that no run sends', async () => {
+    await ledger.landChecked('properties', [changed])
+    await refuse()
+    const policies = [{ stream: null, code: 'NotFound', after_ms: 0, times: null }]
+    await sql`update acceptance set outcome_at = clock_timestamp()`.execute(ledger.db)
+    expect(await releaseByPolicy(ledger.db, others, policies, new Date())).toBe(0)
+    expect((await property()).refused_hash).not.toBeNull()
+    expect(await releaseByPolicy(ledger.db, streamNames, policies, new Date())).toBe(1)
   })
 })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { type RowFilter, statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { releaseRetries } from '../../../src/db/ledger/rows-again.ts'
@@ -162,12 +163,12 @@ describe('a retry', () => {
     ledger.inTransaction(async (trx) => {
       const actor = { user: 'anna', host: 'ferry1' }
       const id = await recordAction(trx, { verb: 'retry', actor, at: new Date(), rows: 0 })
-      return await markForRetry(trx, id, filter)
+      return await markForRetry(trx, id, streamNames, filter)
     })
   const refused = () => ledger.row('properties', 'refused')
 
   it('marks what the service rejected as it is, and what the next run sends by itself it leaves alone', async () => {
-    expect(await countRetryable(ledger.db, {})).toEqual([{ stream: 'properties', rows: 1 }])
+    expect(await countRetryable(ledger.db, streamNames, {})).toEqual([{ stream: 'properties', rows: 1 }])
     expect(await mark()).toEqual([{ stream: 'properties', rows: 1 }])
     expect((await refused()).retry_action).not.toBeNull()
     expect(await mark(), 'nothing is marked twice').toEqual([])
@@ -176,9 +177,9 @@ describe('a retry', () => {
   it('leaves the row rejected until a run begins, which makes it ready once', async () => {
     await mark()
     expect((await refused()).refused_hash).not.toBeNull()
-    expect(await releaseRetries(ledger.db)).toBe(1)
+    expect(await releaseRetries(ledger.db, streamNames)).toBe(1)
     expect(await refused()).toMatchObject({ refused_hash: null, retry_action: null })
-    expect(await releaseRetries(ledger.db)).toBe(0)
+    expect(await releaseRetries(ledger.db, streamNames)).toBe(0)
   })
 
   it.each([

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { streamNames } from '../../../src/config/known-names.ts'
 import { rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
@@ -94,7 +95,7 @@ describe('the report of a stream', () => {
     await noteExtracted('properties')
     await countPending(ledger.db, run)
     const actor = { user: 'anna', host: 'ferry1' }
-    expect(await retryRejected({ db: ledger.db, now: () => new Date() }, {}, actor)).toEqual([
+    expect(await retryRejected({ db: ledger.db, now: () => new Date() }, streamNames, {}, actor)).toEqual([
       { stream: 'properties', rows: 1 },
     ])
     expect(await ledger.plan(run, mappingKind), 'the run under way does not send it').toEqual([])

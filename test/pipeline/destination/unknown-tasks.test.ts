@@ -135,6 +135,21 @@ describe('imports that the ledger does not know', () => {
     })
   })
 
+  it('imports that the ledger does not know are something to look at again long after a run that failed found some', async () => {
+    await begun(json([task(import_)]))
+    const found = await newestRun()
+    const ended = async (run: number, state: 'failed' | 'finished', daysAgo: number) =>
+      await sql`
+        update run set state = ${state}, started_at = clock_timestamp() - ${daysAgo} * interval '1 day'
+        where run_id = ${run}`.execute(ferry.ledger.db)
+    await ended(found, 'failed', 400)
+    await ended(await ferry.ledger.startRun(), 'finished', 399)
+    await ended(await ferry.ledger.startRun(), 'finished', 1)
+    const { remarks, notices } = await begun(json([task(import_)]))
+    expect(remarks).toEqual([expect.stringContaining('1 import')])
+    expect(notices).toEqual([])
+  })
+
   it('imports that the ledger does not know are something to look at in the night, whatever a job beside it has found and searched', async () => {
     await begun(json([task(import_)]))
     const found = await newestRun()

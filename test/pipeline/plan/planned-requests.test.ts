@@ -25,9 +25,10 @@ it('the plan tells rows that a policy sends again from those that a person does,
   const runId = await ledger.startRun()
   const why = await ledger.inTransaction(async (trx) => {
     await rememberRejected(trx)
-    await releaseRetries(trx)
+    await releaseRetries(trx, streamNames)
     await releaseByPolicy(
       trx,
+      streamNames,
       [{ stream: null, code: 'NotFound', after_ms: 0, times: null }],
       new Date(Date.now() + 60_000),
     )
@@ -67,7 +68,7 @@ it('the plan says of a row that changed, and was rejected or not, why it goes ou
   const rows = await ledger.inTransaction(async (trx) => {
     await rememberRejected(trx)
     await releaseResends(trx, {}, streamNames)
-    await releaseRetries(trx)
+    await releaseRetries(trx, streamNames)
     await planKind(trx, {
       ...{ judgesProperties: false, runId, kind: 'company_mappings', requires: {}, partitionBy: null },
       ...{ streams: ['properties'], kindStreams: ['properties'], maxRows: 100, requests: 10, sweep: true },

@@ -29,9 +29,11 @@ import { unauthorized } from './send.ts'
  * attempt our task may have scrolled out of it unseen: then nothing is sent for `push.unlistedGraceMs`.
  *
  * @throws {StopRun} when answers to its POST go on being lost, or the list goes on being too short, for as long as the
- *   configuration tolerates.
+ *   configuration tolerates, and where neither this version nor the contract file knows its kind.
  */
 export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
+  // Asked before any call: a process that does not know the kind counts nothing, and leaves the request to others.
+  requestOf(deps.contract, submission.kind)
   const attemptedAt = attemptOf(submission)
   let read: ReadCandidates
   try {

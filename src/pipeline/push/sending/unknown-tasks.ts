@@ -108,7 +108,10 @@ async function withoutKnown(db: Database, tasks: readonly Task[]): Promise<Task[
   return storable.filter(({ correlationId }) => !known.has(correlationId))
 }
 
-/** For so long people know what a report has told them of imports that the ledger does not know. */
+/**
+ * For so long after a run noted imports that the ledger does not know, people know what a report has told them of them.
+ * Counted from the note: once a run that failed has noted some, every later night comes after it.
+ */
 const rememberedDays = 30
 
 /**
@@ -127,7 +130,7 @@ export async function unknownTaskNews(db: Database, runId: number): Promise<{ re
         select from run noting join run told using (destination_id)
         where noting.unknown_tasks is not null and noting.destination_id = run.destination_id
           and told.state = 'finished' and told.run_id < run.run_id
-          and told.started_at > run.started_at - ${rememberedDays} * interval '1 day'
+          and noting.started_at > run.started_at - ${rememberedDays} * interval '1 day'
           and (told.run_id = noting.run_id
             or noting.state = 'failed' and noting.run_id < told.run_id and ${isSendingRun('told')})
           and (${isSendingRun('told')} or not ${isSendingRun('run')})) as before
