@@ -1,9 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
-import { bringBackLists } from './lists-on-many-pages.ts'
 import { countUnchangedValues, isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
+import { bringBackLists } from './whole-lists.ts'
 
 /**
  * Brings the claimed calculators up to the page, after their values: a calculator that differs in anything is written

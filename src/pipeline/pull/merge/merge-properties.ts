@@ -1,10 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepForOtherPages } from './lists-on-many-pages.ts'
 import { alike, listedProperties, namedKey, oneSpelling, otherSpellings } from './name-spelling.ts'
 import { isSuspiciousWith, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
-import { keepWholeLists, placeNotGiven } from './whole-lists.ts'
+import { keepForOtherPages, keepWholeLists, placeNotGiven } from './whole-lists.ts'
 
 /**
  * Lays out, as referred_property, the custom properties that staged companies refer to, by each spelling of their ids:
