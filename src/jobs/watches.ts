@@ -265,7 +265,7 @@ async function tellSlow(deps: Deps, job: Job): Promise<void> {
   if (late && deadline !== null) await noteSlow(deps, { ...run, ends_at, deadline })
 }
 
-/** Does so as long as a daemon is up. Several daemons share it. */
+/** Tells people what is new of a job for as long as a daemon is up. Several daemons share it. */
 export function startNotices(deps: Deps, job: Job): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const { signal } = stopping
