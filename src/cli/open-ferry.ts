@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
@@ -31,7 +32,33 @@ export type Ferry = {
   secrets: string[]
   /** Aborts, with the error as its reason, when this process cannot go on, or must not. */
   lost: AbortSignal
+  /** What this process has ended. */
+  ends: RunEnds
   close(): Promise<void>
+}
+
+/** Wakes anyone who follows a run of this process once it has ended: nobody sits out an interval for that. */
+export class RunEnds {
+  readonly #waiting = new Set<() => void>()
+
+  tell(): void {
+    for (const wake of this.#waiting) wake()
+  }
+
+  /** Waits so many milliseconds, or until a run has ended. @throws the reason of `signal` once it is aborted. */
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController()
+    const wake = () => woken.abort()
+    this.#waiting.add(wake)
+    signal.addEventListener('abort', wake)
+    try {
+      if (!signal.aborted) await delay(ms, undefined, { signal: woken.signal }).catch(() => {})
+      signal.throwIfAborted()
+    } finally {
+      this.#waiting.delete(wake)
+      signal.removeEventListener('abort', wake)
+    }
+  }
 }
 
 /**
@@ -81,7 +108,10 @@ export async function openReadyFerry(
   try {
     await loadDialect({ url: ferry.deps.required.partnerUrl })
     if (by !== 'rehearsal') telemetry = await openTelemetry(cli, ferry.logger, ferry.secrets)
-    const runEnded = async (runId: number) => await telemetry?.runEnded(ferry.deps.db, runId)
+    const runEnded = async (runId: number) => {
+      ferry.ends.tell()
+      await telemetry?.runEnded(ferry.deps.db, runId)
+    }
     const warning = await checkConnections(ferry.deps.db, config)
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
@@ -106,7 +136,7 @@ export async function openIdleFerry(
   by: OpenedBy = 'person',
   access: 'migrate' | 'write' = 'write',
 ): Promise<Ferry & { engine: Engine }> {
-  const { deps, database, gate, logger, secrets, trouble, lost, close } = await openStages(cli, config, by, access)
+  const { deps, database, gate, logger, secrets, trouble, lost, ends, close } = await openStages(cli, config, by, access)
   try {
     const engine = await startEngine(database.url, config, (error) => trouble.tell('queue_error', error))
     return {
@@ -116,6 +146,7 @@ export async function openIdleFerry(
       logger,
       secrets,
       lost,
+      ends,
       engine,
       close: async () => {
         await engine.stop()
@@ -204,6 +235,7 @@ export async function openStages(
       secrets,
       trouble,
       lost: database.lost,
+      ends: new RunEnds(),
       close: async () => {
         await exchange.close()
         await serviceClock.close()

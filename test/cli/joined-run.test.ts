@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { RunEnds } from '../../src/cli/open-ferry.ts'
 import type { RunAsked } from '../../src/db/tables/run-tables.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
@@ -77,4 +78,12 @@ test('the command that goes on with a run is one that a shell reads as it was me
   expect((await call('run', 'nightly-sync')).stderr).toContain(
     `nightferry run nightly-sync --stream omissions --stream properties --since '2026-11-20 06:00' goes on with it`,
   )
+})
+
+test('the process that ends a run wakes who follows it there', async () => {
+  const told = vi.spyOn(RunEnds.prototype, 'tell')
+  const ended = await call('run', 'nightly-sync', '--only', 'reference')
+  expect(ended, ended.stderr).toMatchObject({ code: 0 })
+  expect(told).toHaveBeenCalledOnce()
+  told.mockRestore()
 })

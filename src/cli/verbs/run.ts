@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
 import { night } from '../../config/known-names.ts'
 import type { Config } from '../../config/schema.ts'
@@ -12,7 +11,7 @@ import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-run.ts'
 import { expectNews, tellNews } from '../../jobs/watches.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { type Ferry, openFerry, quietConfig } from '../open-ferry.ts'
+import { type Ferry, openFerry, quietConfig, type RunEnds } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { byteWords, counted, moment, readable } from '../show/readable.ts'
 import { renderReport } from '../show/render-report.ts'
@@ -96,7 +95,7 @@ export type RunEnded = { code: ExitCode; document: object }
  */
 export async function runToEnd(
   cli: Cli,
-  { deps, lost }: Ferry,
+  { deps, lost, ends }: Ferry,
   show: 'text' | ((document: object) => void),
   jobName: string = night,
   what: RunAsked = {},
@@ -111,7 +110,7 @@ export async function runToEnd(
   }
   if (joined) printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
   const following = { ...cli, signal: AbortSignal.any([cli.signal, lost]) }
-  const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
+  const ended = await followRun(following, deps.db, ends, started.run_id).catch((error: unknown) => {
     throw lost.aborted ? lost.reason : error
   })
   const result = shownEnd(cli, ended, show === 'text')
@@ -149,7 +148,7 @@ const patienceMs = 60_000
 /**
  * Shows how a run gets on, with bars on a terminal and a line per change elsewhere, until it ends or is interrupted.
  */
-async function followRun(cli: Cli, db: Database, runId: number): Promise<RunProgress> {
+async function followRun(cli: Cli, db: Database, ends: RunEnds, runId: number): Promise<RunProgress> {
   const display = cli.stderr.isTTY ? bars(cli) : lines(cli)
   try {
     let lastSeen = performance.now()
@@ -164,7 +163,7 @@ async function followRun(cli: Cli, db: Database, runId: number): Promise<RunProg
         display.show(progress)
         if (progress.state !== 'running') return progress
       }
-      await delay(followIntervalMs, undefined, { signal: cli.signal })
+      await ends.wait(followIntervalMs, cli.signal)
     }
   } finally {
     display.end()
