@@ -136,7 +136,12 @@ export async function openIdleFerry(
   by: OpenedBy = 'person',
   access: 'migrate' | 'write' = 'write',
 ): Promise<Ferry & { engine: Engine }> {
-  const { deps, database, gate, logger, secrets, trouble, lost, ends, close } = await openStages(cli, config, by, access)
+  const { deps, database, gate, logger, secrets, trouble, lost, ends, close } = await openStages(
+    cli,
+    config,
+    by,
+    access,
+  )
   try {
     const engine = await startEngine(database.url, config, (error) => trouble.tell('queue_error', error))
     return {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../config/load-config.ts'
 import { type Config, isOurStream, streamNames } from '../config/schema.ts'
 import type { RowFilter } from '../db/ledger/row-state.ts'
+import { given } from '../db/ledger/row-state.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
 import { checkKinds } from '../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, UsageError } from './cli.ts'
@@ -50,12 +51,7 @@ function contractFrom(cli: Cli, named: string | null): Contract {
 export function filterOf(cli: Cli, options: CommonOptions & FilterOptions): RowFilter {
   const { stream, partnerId, reason, since } = options
   if (stream !== undefined) requireStream(cli, options, stream)
-  return {
-    ...(stream !== undefined && { stream }),
-    ...(partnerId !== undefined && { partnerId }),
-    ...(reason !== undefined && { reason }),
-    ...(since !== undefined && { since }),
-  }
+  return given({ stream, partnerId, reason, since })
 }
 
 /**

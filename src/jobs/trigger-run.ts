@@ -1,12 +1,13 @@
 import type { Transaction } from 'kysely'
+import { given } from '../db/ledger/row-state.ts'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
 import { adoptUnfinished, insertRun, isAskedAlike, runInTheWay, runningRun, verbOfRun } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
+import { unfinishedStates } from '../db/tables/submission-tables.ts'
 import { watermarkOf } from '../pipeline/delta/landing/stream-reading.ts'
 import { earlierCursor } from '../pipeline/delta/where-to-read.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import { searchKinds } from '../pipeline/streams/kind-names.ts'
 import { streamNamesOf } from '../pipeline/streams/our-streams.ts'
 import { type Job, sendsRows, stepsOf } from './job.ts'
@@ -49,11 +50,7 @@ export async function triggerJob(
 ): Promise<{ run: Run; joined: boolean; olderWatermarks: OlderWatermark[] }> {
   const job = findJob(deps, jobName)
   if (only !== undefined) checkSteps(job, only)
-  const asked: RunAsked = {
-    ...(only !== undefined && { only }),
-    ...(streams !== undefined && { streams }),
-    ...(since !== undefined && { since }),
-  }
+  const asked: RunAsked = given({ only, streams, since })
   const reads = streams !== undefined || since !== undefined
   const olderWatermarks = reads ? await checkReading(deps, job, asked) : []
   const started = await triggerRun(deps, job, trigger, deps.now(), { asked, by, joins })

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
 import { questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { conform } from '../conformance/conform.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { answers, answerWith, type BrokenRule, broken, companies, failsWithoutRows, periods } from './broken-rule.ts'
-import type { BrokenService, Hooks, Json } from './broken-service.ts'
+import type { Hooks, Json } from './broken-service.ts'
 import { everything, judgeBroken, openBroken } from './judge-broken.ts'
 
-let service: BrokenService
-beforeAll(async () => {
-  service = await openBroken()
-})
-afterAll(() => service.close())
+const service = await ofThisFile(openBroken())
 
 /** What the specification leaves open of answers, and the sandbox does in another way: no rule is broken. */
 const variants: BrokenRule[] = [

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { BrokenService } from './broken-service.ts'
+import { expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { endpointRules } from './endpoint-rules.ts'
 import { judgeBroken, openBroken } from './judge-broken.ts'
 
-let service: BrokenService
-beforeAll(async () => {
-  service = await openBroken()
-})
-afterAll(() => service.close())
+const service = await ofThisFile(openBroken())
 
 test.each(endpointRules())('$statement tells that $rule', async (rule) => {
   expect(await judgeBroken(service, rule)).toMatchObject({ verdict: 'differs', isBroken: true })

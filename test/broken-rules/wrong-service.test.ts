@@ -1,14 +1,10 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { conform, openService } from '../conformance/conform.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 
-let service: Awaited<ReturnType<typeof openService>>
-
-beforeAll(async () => {
-  service = await openService({ companies: 20, calculators: true })
-})
-afterAll(() => service.close())
+const service = await ofThisFile(openService({ companies: 20, calculators: true }))
 
 type Answer = { status: number; body: string }
 

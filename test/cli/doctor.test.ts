@@ -4,25 +4,17 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../src/doctor/ward.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { type Ended, nightferry, nightferryProcess, workingFolder } from './nightferry-process.ts'
 
 type Diagnosis = { level: string; counts: Record<string, number>; findings: Finding[] }
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
-
-beforeAll(async () => {
-  world = await startWorld({ hotels: 6 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ hotels: 6 }))
+const folder = await ofThisFile(workingFolder())
 
 async function diagnose(env: Record<string, string> = {}, ...args: string[]): Promise<Ended & Diagnosis> {
   const ended = await nightferry(folder.path, ['doctor', '--config', demoConfig, '--json', ...args], {

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
 const oldCompany = '00000000-0000-4000-8000-000000000001'
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
+const world = await ofThisFile(startWorld({ migrated: true, hotels: 1 }))
+const folder = await ofThisFile(workingFolder())
 
 const call = async (...args: string[]) =>
   await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
 
 beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels: 1 })
-  folder = await workingFolder()
   expect(await call('run', 'nightly-sync')).toMatchObject({ code: 0 })
   await world.pool.query(`update source_row set gone_at = now() where stream = 'calculator_settings'`)
   await world.pool.query(
@@ -19,10 +18,6 @@ beforeAll(async () => {
      select $1, row_id, content, now() from source_row where stream = 'framework_answers' limit 1`,
     [oldCompany],
   )
-})
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
-  await folder?.[Symbol.asyncDispose]()
 })
 
 test('drift says of each row why it is out of place, and which company holds it', async () => {

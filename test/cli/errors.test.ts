@@ -1,21 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { brandProperty, otherGroup } from '../../src/sandbox/catalogue/accounts.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { some } from '../helpers/some.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { type Left, leftIn } from './left-in.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
-let world: World
-
-beforeAll(async () => {
-  world = await startWorld({ hotels: 3 })
-})
-
-afterAll(() => world[Symbol.asyncDispose]())
+const world = await ofThisFile(startWorld({ hotels: 3 }))
 
 const demo = readFileSync(demoConfig, 'utf8')
 /** Nobody listens on port 1. */

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { beforeEach, expect, it, vi } from 'vitest'
 import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { apiKey } from '../exchange/test-client.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { demoConfig } from '../helpers/world.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { openFerry } from '../pipeline/push/ferry.ts'
 import { json, refusal, type ScriptedService, service } from '../pipeline/push/service.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
 const task = `/api/v2/bulk/tasks/${correlationId}`

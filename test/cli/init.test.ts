@@ -2,23 +2,15 @@ import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { canaries } from '../helpers/canaries.ts'
-import { startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { startWorld } from '../helpers/world.ts'
 import { nightferry, nightferryProcess, workingFolder } from './nightferry-process.ts'
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
-
-beforeAll(async () => {
-  world = await startWorld({ hotels: 6 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ hotels: 6 }))
+const folder = await ofThisFile(workingFolder())
 
 const service = () => ({ EXCHANGE_API_KEY: canaries.apiKey })
 const init = (env: Record<string, string>, ...args: string[]) => nightferry(folder.path, ['init', ...args], env)

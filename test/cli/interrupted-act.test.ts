@@ -1,18 +1,15 @@
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { exitCodes } from '../../src/cli/cli.ts'
 import { runVerb } from '../../src/cli/start.ts'
 import { httpServer } from '../exchange/fault-server.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { workingFolder } from './nightferry-process.ts'
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  world = await startWorld({ hotels: 1, migrated: true })
-  folder = await workingFolder()
-})
+const world = await ofThisFile(startWorld({ hotels: 1, migrated: true }))
+const folder = await ofThisFile(workingFolder())
 beforeEach(async () => {
   await world.pool.query('truncate run, submission restart identity cascade')
   await world.pool.query(`
@@ -20,10 +17,6 @@ beforeEach(async () => {
     insert into submission (run_id, kind, state, row_count, correlation_id)
     values (1, 'calculators_search', 'settled', 0, '0b6c2f4e-0000-4000-8000-000000000001'),
            (1, 'calculators_search', 'accepted', 0, '0b6c2f4e-0000-4000-8000-000000000002')`)
-})
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
-  await folder?.[Symbol.asyncDispose]()
 })
 
 /** Runs a verb within the process of the test, and gives what `interrupt` needs to press Ctrl-C. */

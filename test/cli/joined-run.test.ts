@@ -1,26 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { RunEnds } from '../../src/cli/open-ferry.ts'
 import type { RunAsked } from '../../src/db/tables/run-tables.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
+const world = await ofThisFile(startWorld({ migrated: true, hotels: 3 }))
+const folder = await ofThisFile(workingFolder())
 const call = async (...args: string[]) =>
   await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
 
 beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels: 3 })
-  folder = await workingFolder()
   const migrated = await call('migrate')
   expect(migrated, migrated.stderr).toMatchObject({ code: 0 })
 })
 beforeEach(async () => {
   await world.pool.query(`update run set state = 'failed', finished_at = now() where state = 'running'`)
-})
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
-  await folder?.[Symbol.asyncDispose]()
 })
 
 /** A night that was interrupted, at its first step. */

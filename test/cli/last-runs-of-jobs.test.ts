@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { demoConfig } from '../helpers/world.ts'
-import { startTwoDestinations, type TwoDestinations } from '../http/two-destinations.ts'
+import { startTwoDestinations } from '../http/two-destinations.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-let two: TwoDestinations
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  two = await startTwoDestinations()
-  folder = await workingFolder()
-})
+const two = await ofThisFile(startTwoDestinations())
+const folder = await ofThisFile(workingFolder())
 beforeEach(async () => {
   await two.world.pool.query('truncate run, source_row cascade')
   await two.world.pool.query('delete from guard_plan')
-})
-afterAll(async () => {
-  await two?.[Symbol.asyncDispose]()
-  await folder?.[Symbol.asyncDispose]()
 })
 
 async function status(...args: string[]): Promise<string> {

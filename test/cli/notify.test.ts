@@ -1,27 +1,18 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { SMTPServer } from 'smtp-server'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Message } from '../../src/pipeline/notify/message.ts'
 import { httpServer } from '../exchange/fault-server.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
-import { json, refusal, type ScriptedService, service } from '../pipeline/push/service.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
+import { json, refusal, service } from '../pipeline/push/service.ts'
 import { nightferry, start, workingFolder } from './nightferry-process.ts'
 
 const hook = '/hooks/T0/B0/what-only-we-know'
 
-let world: World
-let receiver: ScriptedService
-let folder: { path: string } & AsyncDisposable
-beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels: 3 })
-  receiver = await service({ [hook]: [json({})], '/closed': [refusal(403)], '/beat': [json({})] })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await receiver[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ migrated: true, hotels: 3 }))
+const receiver = await ofThisFile(service({ [hook]: [json({})], '/closed': [refusal(403)], '/beat': [json({})] }))
+const folder = await ofThisFile(workingFolder())
 
 const call = (args: string[], settings: Record<string, string> = {}) =>
   nightferry(folder.path, [...args, '--config', demoConfig], {

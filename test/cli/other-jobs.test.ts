@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FinalTables, finalTables } from '../helpers/final-tables.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
 const hotels = 12
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
+const world = await ofThisFile(startWorld({ migrated: true, hotels }))
+const folder = await ofThisFile(workingFolder())
 const call = async (...args: string[]) =>
   await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
 
 beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels })
-  folder = await workingFolder()
   const migrated = await nightferry(folder.path, ['migrate', '--config', demoConfig], world.environment())
   expect(migrated, migrated.stderr).toMatchObject({ code: 0 })
-})
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
-  await folder?.[Symbol.asyncDispose]()
 })
 
 describe('jobs that do a part of a night', () => {

@@ -1,20 +1,17 @@
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
 import type { RunPlan } from '../../src/pipeline/plan/plan-run.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { type Ended, nightferry, start, workingFolder } from './nightferry-process.ts'
 
 const hotels = 3
 const seed = 7
 
-let world: World
-beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels, seed })
-})
-afterAll(() => world[Symbol.asyncDispose]())
+const world = await ofThisFile(startWorld({ migrated: true, hotels, seed }))
 
 type Difference = {
   stream: string

@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/service-tables.ts'
 import type { CachedDocument } from '../../src/pipeline/reference/store-reference-data.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { changingProxy } from './changing-proxy.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
 const hotels = 3
-let world: World
-let proxy: Awaited<ReturnType<typeof changingProxy>>
-
-beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels })
-  proxy = await changingProxy(world.sandboxUrl)
-})
-afterAll(async () => {
-  await proxy.close()
-  await world[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ migrated: true, hotels }))
+const proxy = await ofThisFile(changingProxy(world.sandboxUrl))
 
 async function call(...args: string[]): Promise<Ended> {
   await using folder = await workingFolder()

@@ -1,24 +1,19 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { testDatabase } from '../helpers/postgres.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
 const patienceMs = 600_000
 type Rehearsed = { stop: { code: string; message: string } | null; failure: unknown; night: unknown; notes: string[] }
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
+const world = await ofThisFile(startWorld({ migrated: true, hotels: 3, seed: 7 }))
+const folder = await ofThisFile(workingFolder())
 beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels: 3, seed: 7 })
-  folder = await workingFolder()
   const night = await call(['run', 'nightly-sync'])
   expect(night.code, night.stderr).toBe(0)
 }, patienceMs)
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
 
 async function call(args: string[], environment: Record<string, string> = {}) {
   return await nightferry(folder.path, [...args, '--config', demoConfig], { ...world.environment(), ...environment })

@@ -1,20 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { testDatabase } from '../helpers/postgres.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels: 3, seed: 7 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ migrated: true, hotels: 3, seed: 7 }))
+const folder = await ofThisFile(workingFolder())
 
 async function call(...args: string[]) {
   await using empty = await testDatabase({ template: 'empty' })

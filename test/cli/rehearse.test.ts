@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type Rehearsal, renderRehearsal } from '../../src/cli/show/render-rehearsal.ts'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { dataPointsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt } from '../../src/sandbox/hotels.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { some } from '../helpers/some.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
 const seed = 7
@@ -37,16 +38,8 @@ type Rehearsed = {
   notes: string[]
 }
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  world = await startWorld({ hotels: 12, seed })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ hotels: 12, seed }))
+const folder = await ofThisFile(workingFolder())
 
 async function call(args: string[], env: Record<string, string> = {}): Promise<Ended> {
   return await nightferry(folder.path, [...args, '--config', demoConfig], { ...world.environment(), ...env })

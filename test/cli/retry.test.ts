@@ -1,25 +1,20 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
+const world = await ofThisFile(startWorld({ migrated: true, hotels: 3, seed: 7 }))
+const folder = await ofThisFile(workingFolder())
 
 beforeAll(async () => {
-  world = await startWorld({ migrated: true, hotels: 3, seed: 7 })
-  folder = await workingFolder()
   // Nobody at the service knows this hotel.
   await world.partnerPool.query(
     `insert into hotelier.hotel (hotel_id, code, name) values (999, 'H-0999', 'Nobody heard of it')`,
   )
   expect(await call('run', 'nightly-sync', '--json')).toMatchObject({ code: 3 })
   expect(await marks()).toEqual([false])
-})
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
-  await folder?.[Symbol.asyncDispose]()
 })
 
 const call = async (...args: string[]) =>

@@ -1,20 +1,19 @@
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { logWithoutRows, withoutRows } from '../../src/support/support-file.ts'
 import { canaries, secretsIn } from '../helpers/canaries.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
+const world = await ofThisFile(startWorld({ hotels: 6 }))
+const folder = await ofThisFile(workingFolder())
 let hotels: string[]
 
 beforeAll(async () => {
-  world = await startWorld({ hotels: 6 })
-  folder = await workingFolder()
   // Hotels whose rows are refused stand in reports and messages.
   await world.partnerPool.query(`update hotelier.sustainability_answer set value = 'Unmistakable words of a guest'
     where ctid in (select ctid from hotelier.sustainability_answer limit 3)`)
@@ -25,10 +24,6 @@ beforeAll(async () => {
   )
   hotels = [...rows.flatMap(({ code, name }) => [code, name]), 'Unmistakable words']
   await nightferry(folder.path, ['run', 'nightly-sync', '--config', demoConfig], env())
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
 })
 
 const hook = 'https://hooks.example.com/services/T0C4NARY/planted-token-91'

@@ -3,22 +3,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import stringWidth from 'string-width'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { canaries } from '../helpers/canaries.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { conform, openService, writing } from './conform.ts'
 
-let service: Awaited<ReturnType<typeof openService>>
-let folder: Awaited<ReturnType<typeof workingFolder>>
-
-beforeAll(async () => {
-  service = await openService({ companies: 20 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await service.close()
-})
+const service = await ofThisFile(openService({ companies: 20 }))
+const folder = await ofThisFile(workingFolder())
 
 const run = (args: string[], env: Record<string, string> = { EXCHANGE_API_KEY: canaries.apiKey }) =>
   nightferry(folder.path, ['conformance', '--poll', '20', ...args], env)

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../src/exchange/contract.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { conform, contract, openNames, openService } from './conform.ts'
 
-let service: Awaited<ReturnType<typeof openService>>
-
-beforeAll(async () => {
-  service = await openService({ companies: 20 })
-})
-afterAll(() => service.close())
+const service = await ofThisFile(openService({ companies: 20 }))
 
 /** The contract and its names with some of them spelt in another way than the service spells them. */
 function respelt(spelling: Record<string, string>): { contract: Contract; openNames: typeof openNames } {

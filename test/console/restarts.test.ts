@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { locationOf } from '../../src/embedded/initialise-data.ts'
 import { type Cluster, openCluster } from '../../src/embedded/open-cluster.ts'
@@ -11,6 +11,7 @@ import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { type Running, start } from '../cli/nightferry-process.ts'
 import { unusedPort } from '../exchange/fault-server.ts'
 import { dataFolder } from '../helpers/data-folder.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
 import { demoConfig } from '../helpers/world.ts'
 import { posted, type Served, served, tokens } from '../http/served.ts'
@@ -20,11 +21,7 @@ import { type Visit, visit, watchedContext } from './watched-browser.ts'
 const hourMs = 3_600_000
 const preload = fileURLToPath(new URL('../helpers/shifted-clock.ts', import.meta.url))
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await startChromium()
-})
-afterAll(() => browser?.close())
+const browser = await ofThisFile(startChromium())
 
 /** A mark that a page loses when it is loaded again. */
 const mark = (page: Page) => page.evaluate(`globalThis.staysOpen = 'the same page'`)

@@ -1,24 +1,23 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { applySecondNight } from '../../src/demo/partner/second-night.ts'
-import { runToEnd, type Served, served, tokens } from '../http/served.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { runToEnd, served, tokens } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
 import { examinePages } from './examine-pages.ts'
 import { linkOf, shotsOf, type Visit, visit, watchedContext } from './watched-browser.ts'
 
 const script = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
 
-let api: Served
-let browser: Browser
+const browser = await ofThisFile(startChromium())
+const api = await ofThisFile(served({ hotels: 20 }))
 let context: BrowserContext
 let page: Page
 let here: Visit
 const shots = shotsOf('demo')
 
 beforeAll(async () => {
-  browser = await startChromium()
-  api = await served({ hotels: 20 })
   await runToEnd(api)
   await applySecondNight(api.world.partnerPool, { hotels: 20, seed: 7, asOf: new Date() })
   // Nobody at the service has heard of these, and what is sent of one waits. One name would be a script.
@@ -38,10 +37,6 @@ beforeAll(async () => {
   here = await visit(api, await watchedContext(browser, { viewport, acceptDownloads: true }))
   context = here.context
   page = here.page
-})
-afterAll(async () => {
-  await browser?.close()
-  await api?.[Symbol.asyncDispose]()
 })
 afterEach(() => {
   expect(here.errors()).toEqual([])

@@ -1,28 +1,23 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { posted, runToEnd, type Served, tokens } from '../http/served.ts'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { posted, runToEnd, tokens } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
 import { examinePages } from './examine-pages.ts'
 import { nights, strangers, troubledWorld } from './troubled-night.ts'
 import { shotsOf, type Visit, visit, watchedContext } from './watched-browser.ts'
 
-let api: Served
-let browser: Browser
+const browser = await ofThisFile(startChromium())
+const api = await ofThisFile(troubledWorld())
 let here: Visit
 let page: Page
 const shots = shotsOf('troubled')
 
 beforeAll(async () => {
-  browser = await startChromium()
-  api = await troubledWorld()
   const viewport = { width: 1280, height: 900 }
   here = await visit(api, await watchedContext(browser, { viewport, acceptDownloads: true }))
   page = here.page
-})
-afterAll(async () => {
-  await browser?.close()
-  await api?.[Symbol.asyncDispose]()
 })
 afterEach(() => {
   expect(here.errors()).toEqual([])

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { OldKind } from '../../src/db/housekeeping/old-kinds.ts'
 import { countOld, removeOld } from '../../src/db/housekeeping/remove-old.ts'
 import { traceRows, traceSubmissions } from '../../src/db/trace/trace-rows.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
-import { type Ledger, openLedger, requestElsewhere } from './ledger/ledger.ts'
+import { openLedger, requestElsewhere } from './ledger/ledger.ts'
 
 const hotels = 24
 const dayMs = 86_400_000
@@ -14,11 +15,7 @@ const nightOf = (night: number) => new Date(firstNight.getTime() + night * dayMs
 const kinds: readonly OldKind[] = ['payloads', 'past_contents', 'reports', 'submission_rows', 'submissions', 'runs']
 const growing = ['run', 'run_stream', 'submission', 'submission_row', 'submission_payload', 'row_change'] as const
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger.close())
+const ledger = await ofThisFile(openLedger())
 
 /**
  * Nights as the tables keep them, each on its day: in the first every hotel is sent, in the others six of the first

@@ -1,19 +1,16 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
 import { createPool } from '../../src/db/database.ts'
 import { type Engine, startEngine } from '../../src/jobs/engine.ts'
-import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { testDatabase } from '../helpers/postgres.ts'
 import { some } from '../helpers/some.ts'
 
 /** What the kernel calls the timer of a silent connection, and the ticks of a second by which it counts. */
 const [keepAliveTimer, ticks] = ['02', 100]
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase({ template: 'empty' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await ofThisFile(testDatabase({ template: 'empty' }))
 
 /**
  * Connections of this process to the server, by their inode, with the seconds until the kernel asks whether it is

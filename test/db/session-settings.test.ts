@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
-import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { testDatabase } from '../helpers/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase({ template: 'empty' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await ofThisFile(testDatabase({ template: 'empty' }))
 
 it('a server that ends idle sessions ends none that may hold a lock', async () => {
   const options = { max: 1, applicationName: 'nightferry tests', searchPath: 'public', onIdleError: () => {} }

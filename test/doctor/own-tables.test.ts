@@ -1,15 +1,12 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { judgeTables } from '../../src/doctor/judge-own-database.ts'
 import { serverFacts, tableFacts } from '../../src/doctor/own-database-checks.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { openFerry } from '../pipeline/push/ferry.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
-afterAll(() => ferry.close())
+const ferry = await ofThisFile(openFerry())
 
 it('the remedy for dead rows and old statistics is a command that the server takes, of each of our tables', async () => {
   const { db } = ferry.ledger

@@ -2,18 +2,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { ConsoleDoor, sealLinkRequest } from '../../src/http/console/console-door.ts'
 import { nightferry, start } from '../cli/nightferry-process.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
 import { demoConfig } from '../helpers/world.ts'
-import { posted, type Served, served, tokens } from './served.ts'
+import { posted, served, tokens } from './served.ts'
 
-let api: Served
-beforeAll(async () => {
-  api = await served({ hotels: 2 })
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = await ofThisFile(served({ hotels: 2 }))
 
 const open = async (port: string, environment: Record<string, string>) =>
   await nightferry(api.folder, ['console', '--json', '--config', demoConfig], {

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { applySecondNight } from '../../src/demo/partner/second-night.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
-import { bearer, posted, runToEnd, type Served, served, tokens } from './served.ts'
+import { bearer, posted, runToEnd, served, tokens } from './served.ts'
 
-let api: Served
+const api = await ofThisFile(served({ hotels: 30 }))
 let run: number
 
 beforeAll(async () => {
-  api = await served({ hotels: 30 })
   await runToEnd(api)
   await applySecondNight(api.world.partnerPool, { hotels: 30, seed: 7, asOf: new Date() })
   // Nobody at the service has heard of the one, and what is sent of it waits; the other is no place on Earth.
@@ -28,9 +28,6 @@ beforeAll(async () => {
     `insert into hotelier.hotel (hotel_id, code, name, latitude, longitude) values (998, 'H-9980', 'Beyond', 91, 181)`,
   )
   run = await runToEnd(api)
-})
-afterAll(async () => {
-  await api?.[Symbol.asyncDispose]()
 })
 
 const routes = allRoutes(() => ({}))

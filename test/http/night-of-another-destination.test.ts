@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startTwoDestinations, type TwoDestinations } from './two-destinations.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { startTwoDestinations } from './two-destinations.ts'
 
-let two: TwoDestinations
-beforeAll(async () => {
-  two = await startTwoDestinations()
-})
+const two = await ofThisFile(startTwoDestinations())
 beforeEach(async () => {
   await two.world.pool.query('truncate run, source_row cascade')
 })
-afterAll(() => two?.[Symbol.asyncDispose]())
 
 test('tonight tells of no run that carried the data to another destination', async () => {
   await two.night({ destination: two.elsewhere })

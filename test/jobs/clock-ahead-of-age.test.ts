@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { ExchangeClient } from '../../src/exchange/client.ts'
 import { housekeeping } from '../../src/jobs/housekeeping.ts'
 import type { Job } from '../../src/jobs/job.ts'
@@ -7,20 +7,17 @@ import { lookAtRun } from '../../src/jobs/look-at-run.ts'
 import { finishWithReport } from '../../src/pipeline/report/finish-with-report.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { emptyTables } from '../helpers/empty-tables.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { openFerry } from '../pipeline/push/ferry.ts'
 import { type Answer, json, service } from '../pipeline/push/service.ts'
 
 const dayMs = 86_400_000
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   await emptyTables(ferry.ledger.db, ['removed_value', 'webhook_event'])
 })
-afterAll(() => ferry.close())
 
 const reporting: Job = {
   name: 'push',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
 import { noteWaiting } from '../../src/db/runs/job-requests.ts'
 import { pauseJob } from '../../src/jobs/job-standings.ts'
@@ -7,20 +7,17 @@ import { startScheduler } from '../../src/jobs/scheduler.ts'
 import { triggerJob } from '../../src/jobs/trigger-run.ts'
 import { lookAtRequests } from '../../src/jobs/watches.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { openFerry } from '../pipeline/push/ferry.ts'
 
 const asked = { trigger: 'http', by: 'ada' } as const
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   for (const table of ['job_request', 'job_pause', 'job_waiting'] as const)
     await ferry.ledger.db.deleteFrom(table).execute()
 })
-afterAll(() => ferry.close())
 
 const request = (job: string) =>
   ferry.ledger.db

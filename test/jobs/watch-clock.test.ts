@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { startClockWatch } from '../../src/jobs/watches.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { openFerry } from '../pipeline/push/ferry.ts'
 
 const hourMs = 3_600_000
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** A run with a request whose next poll is put off, and a watch by a clock that a test sets. */
 async function waitingRun(work: (look: () => Promise<string[]>, set: (byMs: number) => void) => Promise<void>) {

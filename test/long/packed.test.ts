@@ -3,22 +3,17 @@ import { readdirSync, readFileSync, realpathSync, renameSync, statSync } from 'n
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type GlobalInstallation, globalInstallation } from '../cli/copies.ts'
+import { expect, test, vi } from 'vitest'
+import { globalInstallation } from '../cli/copies.ts'
 import { start } from '../cli/nightferry-process.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-let installation: GlobalInstallation
-
-beforeAll(async () => {
-  installation = await globalInstallation()
-})
-
-afterAll(() => installation[Symbol.asyncDispose]())
+const installation = await ofThisFile(globalInstallation())
 
 type Answer = { code: number; stdout: string; stderr: string }
 

@@ -1,23 +1,16 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { expect, inject, test, vi } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 
 // Each night is a process of its own.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
-let world: World
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  folder = await workingFolder()
-  world = await startWorld({ hotels: 4, seed: 7 })
-})
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
+const folder = await ofThisFile(workingFolder())
+const world = await ofThisFile(startWorld({ hotels: 4, seed: 7 }))
 
 const night = async () => {
   const args = ['run', 'nightly-sync', '--json', '--config', demoConfig]

@@ -11,7 +11,7 @@ import { listPages } from '../../src/pipeline/pull/search/search-pages.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { testDatabase } from '../helpers/postgres.ts'
-import { type ModelClock, modelClock } from './clock.ts'
+import { type ManualClock, manualClock } from '../sandbox/manual-clock.ts'
 import { copying } from './copying.ts'
 import type { Life } from './life.ts'
 import { createLookTable, tableLooks } from './looks.ts'
@@ -32,7 +32,7 @@ export type Night = { streams: readonly StreamName[]; pull: boolean }
 
 export type ModelWorld = {
   partner: Partner
-  clock: ModelClock
+  clock: ManualClock
   /** Nightferry's database, seen by nobody but the test; and the service's. */
   own: pg.Pool
   service: pg.Pool
@@ -85,7 +85,7 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
     await dead.end()
   }
   const service = poolOf(serviceDatabase.url, 'sandbox', 'model witness', 3)
-  const clock = modelClock(Date.now())
+  const clock = manualClock(Date.now())
   const sandbox = await startSandbox({
     databaseUrl: serviceDatabase.url,
     contract,
@@ -291,7 +291,7 @@ async function unfinishedTasks(service: pg.Pool): Promise<number> {
  * Waits until the service has nothing to do before its time moves on: its loops and the workers of the tasks in
  * progress all wait for the clock. Tasks that trouble keeps have no worker, so after some rounds it is left at that.
  */
-async function settled(service: pg.Pool, clock: ModelClock, resting?: number): Promise<void> {
+async function settled(service: pg.Pool, clock: ManualClock, resting?: number): Promise<void> {
   let before = -1
   for (let same = 0, round = 0; same < 3 && round < 60; round += 1) {
     const { rows } = await service.query<{ working: number; kept: number; last: number }>(

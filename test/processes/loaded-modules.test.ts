@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Ended, mainOfSources, start, workingFolder } from '../cli/nightferry-process.ts'
-import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { testDatabase } from '../helpers/postgres.ts'
 
 /** What takes long to load, and what only runs, the daemon and the sandbox need. */
 const heavy = [
@@ -30,13 +31,7 @@ const heavyRooms = ['conformance', 'embedded', 'db/migrations', 'demo', 'jobs', 
 
 const recorder = pathToFileURL(join(import.meta.dirname, 'record-modules.ts')).href
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await testDatabase()
-})
-
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await ofThisFile(testDatabase())
 
 /** Runs the program, and gives what it loaded: packages by their name, files of ours by their path under src. */
 async function loadedBy(...args: string[]): Promise<Ended & { packages: Set<string>; files: string[] }> {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { start, workingFolder } from '../cli/nightferry-process.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
 
@@ -9,16 +10,8 @@ const warner = `data:text/javascript,${encodeURIComponent(
   `process.on('SIGUSR2', () => process.emitWarning('it will go', 'DeprecationWarning', 'DEP9999'))`,
 )}`
 
-let world: World
-let folder: { path: string } & AsyncDisposable
-beforeAll(async () => {
-  world = await startWorld({ hotels: 1 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ hotels: 1 }))
+const folder = await ofThisFile(workingFolder())
 
 /** Starts `serve`, has Node.js warn, and ends it once it has logged something after that. */
 async function warned(options: string): Promise<string[]> {

@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { changedSettings, takeOverSettings } from '../../src/cli/reload.ts'
 import { start, workingFolder } from '../cli/nightferry-process.ts'
 import { httpServer, sendJson } from '../exchange/fault-server.ts'
-import { startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { startWorld } from '../helpers/world.ts'
 import { writeCertificate } from '../helpers/write-certificate.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
@@ -26,16 +27,8 @@ test('values are taken over into the sections that others hold', () => {
   expect(target.a).toBe(held)
 })
 
-let world: World
-let folder: { path: string } & AsyncDisposable
-beforeAll(async () => {
-  world = await startWorld({ hotels: 1 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ hotels: 1 }))
+const folder = await ofThisFile(workingFolder())
 
 /** The lines of a log, newest last. */
 function lines(log: string): Record<string, unknown>[] {

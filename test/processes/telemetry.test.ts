@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { nightferryProcess, workingFolder } from '../cli/nightferry-process.ts'
 import { type HttpServer, httpServer } from '../exchange/fault-server.ts'
 import { secretsIn } from '../helpers/canaries.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 
 type Attribute = { key: string; value: { stringValue?: string; intValue?: number | string; doubleValue?: number } }
 type Span = {
@@ -19,16 +20,8 @@ type Span = {
 }
 type Export = { resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Span[] }[] }[] }
 
-let world: World
-let folder: { path: string } & AsyncDisposable
-beforeAll(async () => {
-  world = await startWorld({ hotels: 5 })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
+const world = await ofThisFile(startWorld({ hotels: 5 }))
+const folder = await ofThisFile(workingFolder())
 
 const night = (environment: Record<string, string>, ...more: string[]) =>
   nightferryProcess(folder.path, ['run', 'nightly-sync', '--config', demoConfig, ...more], {

@@ -1,22 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openPartStore } from '../../src/rehearsal/mirror/mirror-parts.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { alteringProxy, type Passing } from '../helpers/altering-proxy.ts'
 import { canaries } from '../helpers/canaries.ts'
-import { contract, type OpenSandbox, openSandbox } from '../sandbox/open-sandbox.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { contract, openSandbox } from '../sandbox/open-sandbox.ts'
 
-let sandbox: OpenSandbox
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  sandbox = await openSandbox({ companies: 40, pageSize: 7, calculators: true })
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await sandbox.close()
-  await folder[Symbol.asyncDispose]()
-})
+const sandbox = await ofThisFile(openSandbox({ companies: 40, pageSize: 7, calculators: true }))
+const folder = await ofThisFile(workingFolder())
 
 async function mirror(baseUrl: string, file: string) {
   return await nightferry(folder.path, ['sandbox', '--mirror', file, '--json'], {

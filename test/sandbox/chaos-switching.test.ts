@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { parseChaos } from '../../src/sandbox/chaos/parse-chaos.ts'
 import { profiles } from '../../src/sandbox/chaos/profiles.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
 import { mapHotels } from './bodies.ts'
 import { search } from './chaos-pages-world.ts'
 import { json, wire } from './chaos-wire.ts'
 import { type LogLine, readLog, struckLines, switchTo } from './chaos-world.ts'
 import type { ErrorBody, Page, Task } from './documents.ts'
-import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, openSandbox } from './open-sandbox.ts'
 
-let sandbox: OpenSandbox
+const sandbox = await ofThisFile(openSandbox({ pageSize: 20 }))
 let before: number
-beforeAll(async () => {
-  sandbox = await openSandbox({ pageSize: 20 })
-})
 beforeEach(async () => {
   await switchTo(sandbox, {})
   before = (await readLog(sandbox)).at(-1)?.id ?? 0
 })
-afterAll(() => sandbox.close())
 
 type Listed = { profiles: { name: string; what: string; share: number | null }[] }
 const unitTypes = () => `${sandbox.url}${contract.endpoints.unitTypes.path}`

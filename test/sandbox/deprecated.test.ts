@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { dataPointsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
 import { mapHotels, partnerId } from './bodies.ts'
 import type { CustomProperty, MappingFile, Task } from './documents.ts'
-import { contract, type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
+import { contract, openSandbox, seed } from './open-sandbox.ts'
 
 const { customIdentifierId, brandPropertyId } = catalogue
 const old = contract.otherEndpoints
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox({ pageSize: 20 })
-})
-afterAll(() => sandbox.close())
+const sandbox = await ofThisFile(openSandbox({ pageSize: 20 }))
 
 /** Sends a body to a path and waits for the task's end. */
 async function run({ path }: { path: string }, body: unknown, key = 'demo-key'): Promise<Task> {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { mapHotels } from './bodies.ts'
-import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, openSandbox } from './open-sandbox.ts'
 
 type Delivery = { type: string; payload: { type: string } }
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox({ allowInsecureWebhooks: true })
-})
-afterAll(() => sandbox.close())
+const sandbox = await ofThisFile(openSandbox({ allowInsecureWebhooks: true }))
 
 /** A webhook for these topics; its log shows what is sent, whether it arrives or not. */
 async function createWebhook(topics: string[], key: string): Promise<string> {

@@ -1,7 +1,11 @@
 import type { SandboxClock } from '../../src/sandbox/clock.ts'
 
-/** A clock that stands still until it is told to go on. */
-export type ManualClock = SandboxClock & { advance(ms: number): void }
+/** A clock that stands still until it is told to go on, and knows who waits for it. */
+export type ManualClock = SandboxClock & {
+  advance(ms: number): void
+  /** How many loops wait for a later time. */
+  waiting(): number
+}
 
 export function manualClock(start = Date.UTC(2026, 10, 21, 2)): ManualClock {
   let now = start
@@ -9,6 +13,7 @@ export function manualClock(start = Date.UTC(2026, 10, 21, 2)): ManualClock {
   return {
     now: () => now,
     wallNow: () => Date.now(),
+    waiting: () => waiting.size,
     wait: (ms, signal) =>
       new Promise((resolve) => {
         if (ms <= 0 || signal.aborted) return resolve()

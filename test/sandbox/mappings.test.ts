@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt, hotelAt } from '../../src/sandbox/hotels.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
 import { mapHotels, mappingOf, mappings } from './bodies.ts'
 import type { MappingFile, Task } from './documents.ts'
-import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
+import { openSandbox, seed } from './open-sandbox.ts'
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox()
-})
-afterAll(() => sandbox.close())
+const sandbox = await ofThisFile(openSandbox())
 
 async function resultOf(companies: unknown[]): Promise<{ task: Task; companies: MappingFile['companies'] }> {
   const task = await sandbox.run('companyMappings', mappings(companies))

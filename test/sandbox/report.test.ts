@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import * as world from '../../src/sandbox/catalogue/calculator-types.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
 import { createSchema } from '../../src/sandbox/schema/create-schema.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
 import { calculators, identifiedBy, inputsOf, mapHotels, mappings, partnerId } from './bodies.ts'
 import type { PageCalculator, Task } from './documents.ts'
-import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
+import { openSandbox, seed } from './open-sandbox.ts'
 
 type Row = { outcome: string; identifier?: string; companyId?: string; publishedCalculatorIds?: string[] }
 type Report = { correlationId: string; rows: Row[] }
@@ -18,11 +19,7 @@ const point = catalogue.frameworks.flatMap(dataPointsOf).find(({ valueType }) =>
 const question = catalogue.frameworks.flatMap(questionsOf)[0]
 const standard = catalogue.standards[0]
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox()
-})
-afterAll(() => sandbox.close())
+const sandbox = await ofThisFile(openSandbox())
 
 async function reportOf(task: Pick<Task, 'correlationId'>): Promise<Report> {
   const answer = await sandbox.call<Report>('GET', `/sandbox/tasks/${task.correlationId}/report`)

@@ -1,13 +1,10 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { readLog } from './chaos-world.ts'
-import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, openSandbox } from './open-sandbox.ts'
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox()
-})
-afterAll(() => sandbox.close())
+const sandbox = await ofThisFile(openSandbox())
 
 /** The status and body of the answer to these bytes. */
 async function answerTo(bytes: string, url = sandbox.url): Promise<{ status: number; body: Record<string, unknown> }> {

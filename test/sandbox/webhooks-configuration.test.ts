@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { Webhook } from '../../src/sandbox/webhooks/webhook-store.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { some } from '../helpers/some.ts'
-import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, openSandbox } from './open-sandbox.ts'
 import { allTopics, testTopic } from './webhook-world.ts'
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox({ webhookLookup: async () => [{ address: '93.184.215.14', family: 4 }] })
-})
+const sandbox = await ofThisFile(openSandbox({ webhookLookup: async () => [{ address: '93.184.215.14', family: 4 }] }))
 afterEach(() => sandbox.pool.query('delete from sandbox.webhook'))
-afterAll(() => sandbox.close())
 
 const settings = { url: 'https://partner.example/hook', topics: ['bulk.task.succeeded'] }
 

@@ -13,8 +13,9 @@ import {
 } from '../../src/sandbox/webhooks/judge-target.ts'
 import type { Webhook } from '../../src/sandbox/webhooks/webhook-store.ts'
 import { authority, elsewhere, expired, type Identity, selfSigned, valid } from '../exchange/certificates.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
-import { type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { openSandbox } from './open-sandbox.ts'
 import { openWebhookWorld } from './webhook-world.ts'
 
 /** What a resolver says of a host name; a test changes it to make the name lead elsewhere. */
@@ -27,15 +28,11 @@ async function lookup(host: string): Promise<TargetAddress[]> {
   return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
 }
 
-let sandbox: OpenSandbox
-beforeAll(async () => {
-  sandbox = await openSandbox({ webhookLookup: lookup })
-})
+const sandbox = await ofThisFile(openSandbox({ webhookLookup: lookup }))
 afterEach(async () => {
   names.clear()
   await sandbox.pool.query('delete from sandbox.webhook')
 })
-afterAll(() => sandbox.close())
 
 function create(url: string) {
   return sandbox.call<Webhook & { errorCode: string; message: string }>('POST', '/sandbox/webhooks', {

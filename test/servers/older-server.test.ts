@@ -1,28 +1,21 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { applySecondNight } from '../../src/demo/partner/second-night.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { readPage, section } from '../docs/pages.ts'
 import { type FinalTables, finalTables } from '../helpers/final-tables.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
-import { ask, type DebianServer, startDebianServer } from './debian-server.ts'
+import { ask, startDebianServer } from './debian-server.ts'
 import { debianPostgres } from './programs.ts'
 
 const run = ['run', 'nightly-sync', '--json', '--config', demoConfig]
 const hotels = 5
 
-let server: DebianServer
-let folder: { path: string } & AsyncDisposable
-beforeAll(async () => {
-  server = await startDebianServer()
-  folder = await workingFolder()
-})
-afterAll(async () => {
-  await folder[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+const server = await ofThisFile(startDebianServer())
+const folder = await ofThisFile(workingFolder())
 
 async function tablesAt(url: string): Promise<FinalTables> {
   const pool = createPool(url, { max: 1, applicationName: 'tests', searchPath: schemaName, onIdleError: () => {} })

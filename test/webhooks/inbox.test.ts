@@ -1,15 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { requestElsewhere } from '../db/ledger/ledger.ts'
 import { contract } from '../exchange/test-client.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import {
   applicationEvent,
   bulkEvent,
   deliver,
-  type InboxWorld,
   openInbox,
   otherSecret,
   testEvent,
@@ -17,12 +17,8 @@ import {
   written,
 } from './inbox-world.ts'
 
-let world: InboxWorld
-beforeAll(async () => {
-  world = await openInbox()
-})
+const world = await ofThisFile(openInbox())
 afterEach(() => world.clear())
-afterAll(() => world.close())
 
 const { webhookTopics: topics } = contract
 const looks = async () => (await world.ferry.asked()).map(({ look, inMs }) => `${look} in ${Math.round(inMs)}`)

@@ -2,28 +2,16 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
 import { checkWebhookSettings } from '../../src/webhooks/check-webhook-settings.ts'
 import { contract } from '../exchange/test-client.ts'
 import { inTime } from '../helpers/in-time.ts'
-import {
-  bulkEvent,
-  deliver,
-  type InboxWorld,
-  openInbox,
-  otherSecret,
-  secret,
-  testEvent,
-  type Written,
-} from './inbox-world.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+import { bulkEvent, deliver, openInbox, otherSecret, secret, testEvent, type Written } from './inbox-world.ts'
 
-let world: InboxWorld
-beforeAll(async () => {
-  world = await openInbox()
-})
+const world = await ofThisFile(openInbox())
 afterEach(() => world.clear())
-afterAll(() => world.close())
 
 /** What was counted of refused deliveries; the receiver writes it down when it closes. */
 async function refusals(receiver: { close(): Promise<void> }): Promise<Record<string, number>> {

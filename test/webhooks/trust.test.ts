@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { removeOld } from '../../src/db/housekeeping/remove-old.ts'
 import { endedTasks, receiverStanding, webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
@@ -10,15 +10,12 @@ import { daysBefore } from '../../src/pipeline/report/reckon-age.ts'
 import { newestTold, scoreOf } from '../../src/pipeline/webhook-score.ts'
 import { areWebhooksOnTime } from '../../src/pipeline/when-to-look.ts'
 import { contract } from '../exchange/test-client.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 import { json, service } from '../pipeline/push/service.ts'
-import { applicationEvent, bulkEvent, deliver, type InboxWorld, openInbox, secret, testEvent } from './inbox-world.ts'
+import { applicationEvent, bulkEvent, deliver, openInbox, secret, testEvent } from './inbox-world.ts'
 
-let world: InboxWorld
-beforeAll(async () => {
-  world = await openInbox()
-})
+const world = await ofThisFile(openInbox())
 afterEach(() => world.clear())
-afterAll(() => world.close())
 
 const patience = { timeout: 60_000, interval: 50 }
 const db = () => world.ferry.ledger.db

@@ -1,9 +1,10 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openWorldFile, saveWorldFile } from '../../src/world/world-file.ts'
 import { type WorldCompany, worldCompany, worldHead } from '../../src/world/world-form.ts'
 import { workingFolder } from '../cli/nightferry-process.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
 
 const [group, property, type, company] = ['1', '2', '3', '4'].map(
   (digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`,
@@ -27,11 +28,7 @@ async function* hotels(count: number): AsyncGenerator<WorldCompany> {
   for (let number = 1; number <= count; number += 1) yield hotel(number)
 }
 
-let folder: Awaited<ReturnType<typeof workingFolder>>
-beforeAll(async () => {
-  folder = await workingFolder()
-})
-afterAll(() => folder[Symbol.asyncDispose]())
+const folder = await ofThisFile(workingFolder())
 
 async function companiesOf(file: string): Promise<WorldCompany[]> {
   const companies: WorldCompany[] = []

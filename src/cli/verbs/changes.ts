@@ -1,3 +1,4 @@
+import { given } from '../../db/ledger/row-state.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
 import {
   type ChangeCounts,
@@ -34,11 +35,7 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
     if (run !== undefined && !(await runExists(db, run))) throw new UsageError(`There is no run ${run}`)
     const last = await lastSearchedRun(db, searchKind)
     const runId = run ?? (since === undefined && partnerId === undefined ? last?.run_id : undefined)
-    const filter: ChangeFilter = {
-      ...(runId !== undefined && { runId }),
-      ...(since !== undefined && { since }),
-      ...(partnerId !== undefined && { partnerId }),
-    }
+    const filter: ChangeFilter = given({ runId, since, partnerId })
     const { rows, cut } = cutList(cli, options, await listChanges(db, filter, limit + 1))
     if (rows.length === 0) await requireHotel(db, partnerId)
     if (options.json) printJson(cli.stdout, rows)

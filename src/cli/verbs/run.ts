@@ -3,6 +3,7 @@ import { night } from '../../config/known-names.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { isConnectionLost } from '../../db/database-trouble.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import { type RunProgress, runProgress } from '../../db/runs/run-progress.ts'
 import type { RunAsked } from '../../db/tables/run-tables.ts'
 import { countHousekeeping, housekeeping } from '../../jobs/housekeeping.ts'
@@ -32,11 +33,7 @@ export async function run(cli: Cli, jobName: string, options: RunOptions): Promi
   const ferry = await openToFollow(cli, config)
   try {
     const { only, stream: streams, since } = options
-    const asked = {
-      ...(only !== undefined && { only }),
-      ...(streams !== undefined && { streams }),
-      ...(since !== undefined && { since }),
-    }
+    const asked = given({ only, streams, since })
     const show = options.json === true ? (document: object) => printJson(cli.stdout, document) : 'text'
     return (await runToEnd(cli, ferry, show, jobName, asked).catch(refusedAsUsage)).code
   } finally {

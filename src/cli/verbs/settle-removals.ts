@@ -1,5 +1,6 @@
 import { night } from '../../config/known-names.ts'
 import type { Database } from '../../db/database.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { acceptRemovalsOf, bringBack, partsWords, total } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
@@ -23,11 +24,7 @@ export type AcceptRemovalsOptions = CommonOptions & {
  */
 export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): Promise<ExitCode> {
   const { reason, partnerId, run: runId } = options
-  const filter: PartFilter = {
-    ...(reason !== undefined && { reason }),
-    ...(partnerId !== undefined && { partnerId }),
-    ...(runId !== undefined && { runId }),
-  }
+  const filter: PartFilter = given({ reason, partnerId, runId })
   if (Object.keys(filter).length === 0 && !options.all && !options.dryRun) {
     throw new UsageError('Say which removals: --reason, --partner-id, --run, or --all; --dry-run shows them')
   }
@@ -80,11 +77,7 @@ export type RestoreOptions = CommonOptions & {
  */
 export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCode> {
   const { run: runId, since, partnerId } = options
-  const filter: RestoreFilter = {
-    ...(runId !== undefined && { runId }),
-    ...(since !== undefined && { since }),
-    ...(partnerId !== undefined && { partnerId }),
-  }
+  const filter: RestoreFilter = given({ runId, since, partnerId })
   if (Object.keys(filter).length === 0 && !options.all) {
     throw new UsageError('Say which removals: --run, --since, --partner-id, or --all')
   }

@@ -147,7 +147,7 @@ export async function noteNotCompared(
     .execute()
 }
 
-type FoundDifference = {
+export type FoundDifference = {
   row_id: number
   kind: 'absent' | 'different'
   company_id: string

@@ -175,9 +175,6 @@ export type Removed = { rows: number; next: number | null }
 /** Rows of one statement: few enough that nobody waits long for its locks. */
 export const batchRows = 5_000
 
-/** Submissions that have ended: nothing of theirs is read by a run any more. */
-export const endedStates: readonly string[] = ['settled', 'refused', 'lost', 'abandoned']
-
 /** When a submission, which the query calls `s`, ended. */
 export const submissionEnded = sql<Date>`coalesce(s.settled_at, s.attempted_at, s.planned_at)`
 

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import { batchRows, endedStates, type OldCount, type Removed, submissionEnded } from './old-kinds.ts'
+import { endedStates } from '../tables/submission-tables.ts'
+import { batchRows, type OldCount, type Removed, submissionEnded } from './old-kinds.ts'
 
 /** Runs of one batch. */
 const runsAtOnce = 200

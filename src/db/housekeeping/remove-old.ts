@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { destinationSchemas } from '../schema-standing.ts'
+import { endedStates } from '../tables/submission-tables.ts'
 import {
   addCounts,
   countPlain,
-  endedStates,
   type OldCount,
   type OldKind,
   type PlainKind,

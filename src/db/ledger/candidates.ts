@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
+import { isUnfinished } from '../tables/submission-tables.ts'
 import { lacksRequirement, type Requires } from './row-state.ts'
 
 /** A kind of request and the streams whose rows travel in it. */
@@ -119,6 +120,6 @@ export async function unfinishedOfKind(db: Database, runId: number, kind: string
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from submission
     where run_id = ${runId} and kind = ${kind}
-      and state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain') and overdue_since is null`.execute(db)
+      and ${isUnfinished} and overdue_since is null`.execute(db)
   return rows[0]?.count ?? 0
 }

@@ -4,6 +4,7 @@ import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
 import { isSince, isUnmarked } from './row-state.ts'
+import { outcomeTold } from './settle-outcomes.ts'
 
 /**
  * The submission by which what is accepted of a row of the view `ledger` was accepted, and how certain that is, as a
@@ -17,11 +18,11 @@ export function acceptedBy(row: RawBuilder<unknown>): RawBuilder<unknown> {
     where ${row}.outcome in ('confirmed', 'inferred')
     union all
     (
-      select submission_id, coalesce(took.outcome, taker.rest_outcome)
+      select submission_id, ${outcomeTold('took', 'taker')}
       from submission_row took join submission taker using (submission_id) join run using (run_id)
       where coalesce(${row}.outcome not in ('confirmed', 'inferred'), true)
         and took.row_id = ${row}.row_id and took.sent_hash = ${row}.accepted_hash
-        and coalesce(took.outcome, taker.rest_outcome) in ('confirmed', 'inferred')
+        and ${outcomeTold('took', 'taker')} in ('confirmed', 'inferred')
         and run.destination_id = (
           select destination_id from submission last join run using (run_id)
           where last.submission_id = ${row}.outcome_submission)

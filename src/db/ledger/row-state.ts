@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { askBoth, type Database, type Hurry } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { keyDeniedSince } from '../service-key/service-key.ts'
-import { isDoubtfulRejection } from './settle-outcomes.ts'
+import { codeTold, isDoubtfulRejection, outcomeTold } from './settle-outcomes.ts'
 
 /** Where a row stands, in the words of docs/glossary.md. */
 const rowStates = [
@@ -122,6 +122,11 @@ export const isUnmarked = sql<boolean>`acceptance.retry_action is null`
  */
 export const isCarried = (carried: readonly string[]): RawBuilder<boolean> =>
   sql<boolean>`(row.stream = any(${carried}::text[]))`
+
+/** The entries that have a value: of a filter, what was asked for. */
+export function given<T extends object>(all: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as never
+}
 
 /** Which rows a person asks about; what is left out does not matter. */
 export type RowFilter = {
@@ -277,7 +282,7 @@ export function rowStanding(
 ): RawBuilder<RowStanding> {
   const [at, by, moment] = [sql`row.accepted_at`, sql`row.outcome_submission`, sql`search.planned_at`]
   const acceptedSince = isSince(at, by, moment, sql`search.submission_id`)
-  const toldCode = sql`case when carried.outcome is null then carrier.rest_code else carried.code end`
+  const toldCode = sql`${codeTold('carried', 'carrier')}`
   return sql<RowStanding>`case
     when row.held_by is not null then 'unsettled'
     when row.gone_at is not null or row.stream <> all(${carried}::text[]) then 'silent'
@@ -290,7 +295,7 @@ export function rowStanding(
                  select from mapping_change moved
                  where moved.partner_id = row.partner_id and moved.submission_id > carrier.submission_id))
                -- A request that was given up and never left has neither, however often that was attempted.
-               and (coalesce(carried.outcome, carrier.rest_outcome,
+               and (coalesce(${outcomeTold('carried', 'carrier')},
                              case when carrier.attempted_at is not null and carrier.state <> 'abandoned'
                                   then 'unknown' end) <> 'rejected'
                  or ${isDoubtfulRejection(toldCode, sql`carrier.repeats`)})) then 'silent'

@@ -1,5 +1,19 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
+import type { OutcomeName } from '../tables/row-tables.ts'
+
+/**
+ * What became of a row in a request: what its own line says, else what the request says of all others (`settleRows`).
+ * @param line what the query calls the line of `submission_row`.
+ * @param request what it calls the submission.
+ */
+export const outcomeTold = (line: string, request: string): RawBuilder<OutcomeName | null> =>
+  sql<OutcomeName | null>`coalesce(${sql.ref(`${line}.outcome`)}, ${sql.ref(`${request}.rest_outcome`)})`
+
+/** The code that goes with it. */
+export const codeTold = (line: string, request: string): RawBuilder<string | null> =>
+  sql<string | null>`case when ${sql.ref(`${line}.outcome`)} is null then ${sql.ref(`${request}.rest_code`)}
+    else ${sql.ref(`${line}.code`)} end`
 
 /** What became of a row, in words for people where there is something to say. */
 export type RowOutcome =

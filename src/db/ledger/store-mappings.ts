@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
+import { outcomeTold } from './settle-outcomes.ts'
 
 /** What a mapping request taught that a person should know. */
 export type NewMappings = {
@@ -101,7 +102,7 @@ const lastAccepted = sql<Buffer>`coalesce(
     join submission carrier using (submission_id)
     join run using (run_id)
     where carried.row_id = row.row_id and run.destination_id = destination_in_use()
-      and coalesce(carried.outcome, carrier.rest_outcome) in ('confirmed', 'inferred')
+      and ${outcomeTold('carried', 'carrier')} in ('confirmed', 'inferred')
     order by submission_id desc limit 1
   ),
   (

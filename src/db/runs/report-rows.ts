@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
 import { lacksRequirement, type Requires } from '../ledger/row-state.ts'
+import { codeTold, outcomeTold } from '../ledger/settle-outcomes.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { NameChangesView } from '../tables/history-tables.ts'
 import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'
@@ -168,7 +169,7 @@ async function noteToldRows(trx: Transaction<Schema>, runId: number): Promise<vo
       select distinct on (row_id) row_id, outcome,
              case when attempted_at is not null or outcome is not null then sent_hash end as sent_hash
       from (
-        select row_id, submission_id, state, attempted_at, sent_hash, coalesce(carried.outcome, rest_outcome) as outcome
+        select row_id, submission_id, state, attempted_at, sent_hash, ${outcomeTold('carried', 'submission')} as outcome
         from submission join submission_row carried using (submission_id)
         where submission.run_id = ${runId}
       ) carried
@@ -247,8 +248,8 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
              count(*) filter (where told.outcome = 'unknown') as unknown,
              count(*) filter (where told.code = 'task_error_alone' or refusal ->> 'verdict' = 'alone') as failed_alone
       from (
-        select coalesce(carried.outcome, rest_outcome) as outcome,
-               case when carried.outcome is null then rest_code else carried.code end as code
+        select ${outcomeTold('carried', 'submission')} as outcome,
+               ${codeTold('carried', 'submission')} as code
         from submission_row carried where carried.submission_id = submission.submission_id
       ) told
     ) outcomes on true

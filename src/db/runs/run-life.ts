@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { Run, RunAsked, RunFailure, RunTrigger, Verdict } from '../tables/run-tables.ts'
+import { isUnfinished } from '../tables/submission-tables.ts'
 
 /** Whether two runs of a job are to do the same, in whatever order steps and streams were named. Pure. */
 export function isAskedAlike(one: RunAsked, other: RunAsked): boolean {
@@ -130,6 +131,10 @@ export async function runningRuns(db: Database): Promise<Run[]> {
   return await db.selectFrom('run').selectAll().where('state', '=', 'running').orderBy('run_id').execute()
 }
 
+/** Whether an earlier `run` for the destination in use has ended before its `submission`. */
+const wasLeft = sql<boolean>`run.run_id = submission.run_id and run.state <> 'running'
+  and run.destination_id = destination_in_use() and ${isUnfinished}`
+
 /**
  * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
  * nothing in flight is forgotten, nothing is sent beside it. Not carried over are searches, because the new run has its
@@ -149,9 +154,7 @@ export async function adoptUnfinished(
       update submission
       set state = 'abandoned'
       from run
-      where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
-        and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
-        and (submission.kind = any(${searchKinds}) or (submission.state = 'planned'
+      where ${wasLeft} and (submission.kind = any(${searchKinds}) or (submission.state = 'planned'
           and submission.uncertain_since is null))
       returning submission_id
     )
@@ -161,8 +164,7 @@ export async function adoptUnfinished(
     update submission
     set run_id = ${runId}, failures = 0, failing_since = null, answers_lost_since = null
     from run
-    where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
-      and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(trx)
+    where ${wasLeft}`.execute(trx)
 }
 
 /** Ends a run with its report. */

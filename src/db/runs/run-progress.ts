@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { Run } from '../tables/run-tables.ts'
 import type { SearchPage } from '../tables/service-tables.ts'
-import type { SubmissionState } from '../tables/submission-tables.ts'
+import { isEnded, type SubmissionState } from '../tables/submission-tables.ts'
 import { isForDestination } from './newest-runs.ts'
 
 /** A request of a run, and when what became of it; all times by the clock of the database. */
@@ -206,10 +206,10 @@ export async function runProgress(db: Database, runId: number): Promise<RunProgr
     select run.*,
            (select coalesce(sum(read), 0)::bigint from run_stream where run_stream.run_id = run.run_id) as rows_read,
            coalesce(sum(row_count), 0)::bigint as rows_planned,
-           coalesce(sum(row_count) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned')),
+           coalesce(sum(row_count) filter (where ${isEnded}),
              0)::bigint as rows_settled,
            count(submission_id) as requests,
-           count(submission_id) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned'))
+           count(submission_id) filter (where ${isEnded})
              as requests_settled,
            coalesce(sum(pages), 0)::bigint as pages,
            coalesce(sum(pages_loaded), 0)::bigint as pages_loaded,

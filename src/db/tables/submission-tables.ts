@@ -1,16 +1,25 @@
-import type { Generated, JSONColumnType, Selectable } from 'kysely'
+import { type Generated, type JSONColumnType, type Selectable, sql } from 'kysely'
 import type { OutcomeName } from './row-tables.ts'
 
-export type SubmissionState =
-  | 'planned'
-  | 'sending'
-  | 'accepted'
-  | 'terminal'
-  | 'settled'
-  | 'refused'
-  | 'uncertain'
-  | 'lost'
-  | 'abandoned'
+const unfinished = ['planned', 'sending', 'uncertain', 'accepted', 'terminal'] as const
+const ended = ['settled', 'refused', 'lost', 'abandoned'] as const
+
+export type SubmissionState = (typeof unfinished)[number] | (typeof ended)[number]
+
+/** States in which a submission holds its rows and work is still to be done. */
+export const unfinishedStates: readonly SubmissionState[] = unfinished
+
+/** States in which nothing of a submission is read by a run any more. */
+export const endedStates: readonly SubmissionState[] = ended
+
+/**
+ * The same of the `submission` of a query. As literals, in the words of the index `submission_unfinished`, which a
+ * parameter would not always lead to.
+ */
+export const isUnfinished = sql<boolean>`submission.state in (${sql.join(unfinished.map((state) => sql.lit(state)))})`
+
+/** The same of those that have ended. */
+export const isEnded = sql<boolean>`submission.state in (${sql.join(ended.map((state) => sql.lit(state)))})`
 
 /** What a search for calculators asks for; of no types it asks for all. */
 export type SearchAsked = { customPropertyIds: readonly string[]; calculatorTypeIds: readonly string[] }

@@ -5,6 +5,8 @@ import { acceptedBy } from '../ledger/found-otherwise.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from '../ledger/parked-reason.ts'
 import { type Requires, type RowState, rowState } from '../ledger/row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/rows-to-retry.ts'
+import { outcomeTold } from '../ledger/settle-outcomes.ts'
+import { otherDestination } from '../runs/newest-runs.ts'
 import type { GuardChange, OutcomeName } from '../tables/row-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
 
@@ -140,7 +142,7 @@ export async function traceSubmissions(
 ): Promise<Listed<TracedSubmission>> {
   const { rows } = await sql<TracedSubmission & { carrier: number; found: number }>`
     select count(*) over () as found, submission_id, run_id, kind, submission.state, correlation_id, task_status,
-           case when destination.schema_name is not null then destination.name end as destination, carried.*,
+           ${otherDestination} as destination, carried.*,
       attempts, repeats,
            error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at,
            -- Of those that released rows of the request, the ones that carried a row of this hotel.
@@ -162,7 +164,7 @@ export async function traceSubmissions(
              count(*) filter (where outcome = 'rejected') as rejected,
              count(*) filter (where outcome = 'unknown') as unknown
       from (
-        select submission_id as carrier, coalesce(sent.outcome, rest_outcome) as outcome
+        select submission_id as carrier, ${outcomeTold('sent', 'submission')} as outcome
         from source_row join submission_row sent using (row_id) join submission using (submission_id)
         where partner_id = ${partnerId}
       ) told
@@ -170,7 +172,6 @@ export async function traceSubmissions(
     ) carried
     join submission on submission_id = carrier
     join run using (run_id)
-    join destination using (destination_id)
     order by submission_id desc
     limit ${limit}`.execute(db)
   return listed(rows.toReversed().map(({ carrier: _, ...row }) => row))

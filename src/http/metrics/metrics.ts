@@ -7,9 +7,9 @@ import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
 import { isForDestination, isOfDestination, isWhole } from '../../db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
+import { unfinishedStates } from '../../db/tables/submission-tables.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import type { Deps } from '../../pipeline/deps.ts'
-import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 import { clocksDifferMs } from '../../pipeline/report/standing.ts'
 
 /** For so long what was measured in the database is shown again: scrapes of several servers ask once. Milliseconds. */

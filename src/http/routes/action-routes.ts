@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { night } from '../../config/known-names.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import { countRetryable } from '../../db/ledger/rows-to-retry.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { pauseJob, resumeJob } from '../../jobs/job-standings.ts'
@@ -180,11 +181,7 @@ export const actionRoutes: readonly Route[] = [
     answers: { 200: z.object({ meant: z.array(document), accepted: document.nullable() }) },
     handle: async ({ deps }, { body, actor }) => {
       const { reason, partnerId, run, all } = body
-      const filter = {
-        ...(reason !== undefined && { reason }),
-        ...(partnerId !== undefined && { partnerId }),
-        ...(run !== undefined && { runId: run }),
-      }
+      const filter = given({ reason, partnerId, runId: run })
       refuseAll(filter, all, body.dryRun)
       const meant = await countAcceptable(deps.db, filter)
       if (body.dryRun) return { meant, accepted: null }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { night } from '../../config/known-names.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { bringBack, rereadStream, resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
@@ -19,17 +20,13 @@ const place = z.strictObject({
   removalId: z.number().int().min(0),
 })
 
-function removalFilter(given: {
+function removalFilter(query: {
   partnerId?: string | undefined
   run?: number | undefined
   since?: string | undefined
 }) {
-  const { partnerId, run: runId, since } = given
-  const filter: RestoreFilter = {
-    ...(partnerId !== undefined && { partnerId }),
-    ...(runId !== undefined && { runId }),
-    ...(since !== undefined && { since: new Date(since) }),
-  }
+  const { partnerId, run: runId, since } = query
+  const filter: RestoreFilter = given({ partnerId, runId, since: since === undefined ? undefined : new Date(since) })
   return filter
 }
 

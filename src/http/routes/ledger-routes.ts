@@ -3,6 +3,7 @@ import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { listDifferences, listRowDifferences } from '../../db/differences/difference-records.ts'
 import type { RowFilter } from '../../db/ledger/row-state.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import { causesOfRows, driftRows, pageOfRows, parkedGroups, type RowPlace } from '../../db/ledger/rows-in-state.ts'
 import { differenceKinds } from '../../db/tables/difference-tables.ts'
 import { hotelsOf, likePartnerIds, tracePartner } from '../../db/trace/trace-partner.ts'
@@ -31,12 +32,12 @@ type Fields = z.infer<z.ZodObject<typeof filterFields>>
  * @throws {Problem} when there is no such stream.
  */
 export function rowFilter(config: Config, { stream, partnerId, reason, since }: Fields): RowFilter {
-  return {
-    ...(stream !== undefined && { stream: knownStream(config, stream) }),
-    ...(partnerId !== undefined && { partnerId }),
-    ...(reason !== undefined && { reason }),
-    ...(since !== undefined && { since: new Date(since) }),
-  }
+  return given({
+    stream: stream === undefined ? undefined : knownStream(config, stream),
+    partnerId,
+    reason,
+    since: since === undefined ? undefined : new Date(since),
+  })
 }
 
 const cursor = z.string().max(200).optional().describe('Where the page before ended: its `next`.')
@@ -225,11 +226,7 @@ export const ledgerRoutes: readonly Route[] = [
     answers: { 200: z.object({ changes: z.array(document), more }) },
     handle: async ({ db }, { query }) => {
       const { run, partnerId, since } = query
-      const filter = {
-        ...(run !== undefined && { runId: run }),
-        ...(partnerId !== undefined && { partnerId }),
-        ...(since !== undefined && { since: new Date(since) }),
-      }
+      const filter = given({ runId: run, partnerId, since: since === undefined ? undefined : new Date(since) })
       const { rows: changes, more: others } = cutAt(await listChanges(db, filter, query.limit + 1), query.limit)
       return { changes, more: others }
     },

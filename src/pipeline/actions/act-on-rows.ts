@@ -4,6 +4,7 @@ import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
 import type { RowFilter } from '../../db/ledger/row-state.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import {
   countLeftOut,
   countResendable,
@@ -260,10 +261,10 @@ export function total({ companies, calculators, values, properties }: Accepted |
 }
 
 function askedOf({ reason, partnerId, runId, since }: PartFilter): Record<string, string> {
-  return {
-    ...(reason !== undefined && { reason }),
-    ...(partnerId !== undefined && { partnerId }),
-    ...(runId !== undefined && { run: String(runId) }),
-    ...(since !== undefined && { since: since.toISOString() }),
-  }
+  return given({
+    reason,
+    partnerId,
+    run: runId === undefined ? undefined : String(runId),
+    since: since === undefined ? undefined : since.toISOString(),
+  })
 }

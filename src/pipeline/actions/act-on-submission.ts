@@ -4,6 +4,7 @@ import { releaseUnsent, settleRows } from '../../db/ledger/settle-outcomes.ts'
 import { withSubmissionLockWaiting } from '../../db/locks/advisory-lock.ts'
 import { apiKeyIdOf, knownApiKeyIds } from '../../db/service-key/service-key.ts'
 import type { Submission, SubmissionState } from '../../db/tables/submission-tables.ts'
+import { unfinishedStates } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import { type Task, taskKey } from '../../exchange/task.ts'
@@ -12,7 +13,6 @@ import { requestOf } from '../push/kinds.ts'
 import { callSucceeded, moveSubmission } from '../push/move-submission.ts'
 import { earliestStamp } from '../push/sending/listed-tasks.ts'
 import { unfinishedCandidates } from '../push/sending/resolve-uncertain.ts'
-import { unfinishedStates } from '../push/submission-state.ts'
 
 type Abandoned = {
   submission_id: number

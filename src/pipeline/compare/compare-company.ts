@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import type { FoundDifference } from '../../db/differences/difference-records.ts'
 import { isSince, type RowStanding, rowStanding } from '../../db/ledger/row-state.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 
@@ -117,9 +118,9 @@ export type Judge = {
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,
   { expected, incomparable }: Judge,
-): { counts: Counts; findings: Finding[]; unjudged: number[] } {
+): { counts: Counts; findings: FoundDifference[]; unjudged: number[] } {
   const counts: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
-  const findings: Finding[] = []
+  const findings: FoundDifference[] = []
   const unjudged: number[] = []
   const writers = rows.map((row) => ({ row, wanted: expected(row) }))
   const byThing = Map.groupBy(writers, ({ wanted, row }) => wanted?.thing ?? `row ${row.row_id}`)
@@ -196,16 +197,6 @@ export type SentRow = {
   content: Record<string, unknown>
   standing: RowStanding
   accepted_at: string | null
-}
-
-type Finding = {
-  row_id: number
-  kind: 'absent' | 'different'
-  company_id: string
-  sent: string
-  stored: string | null
-  cause: 'company_not_returned' | 'value_not_returned' | null
-  changed_there_at: string | null
 }
 
 export type Counts = {

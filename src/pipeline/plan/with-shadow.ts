@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type pg from 'pg'
 import { createDatabase, type Database, Turns, withSession } from '../../db/database.ts'
 import { schemaName } from '../../db/migrate-to-latest.ts'
+import { unfinishedStates } from '../../db/tables/submission-tables.ts'
 
 /** Tables of this one connection, under the names of the real ones; nobody else sees them. */
 type Shadow = { pool: pg.Pool; db: Database }
@@ -49,7 +50,7 @@ const leftEmpty = [
 
 /** Copies that are not of the whole table. */
 const partly: Record<string, RawBuilder<unknown>> = {
-  submission: sql`where source.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`,
+  submission: sql`where source.state in (${sql.join(unfinishedStates.map((state) => sql.lit(state)))})`,
   submission_payload: sql`where source.submission_id in (select submission_id from submission)`,
   submission_row: sql`where source.submission_id in (select submission_id from submission)`,
 }

@@ -152,7 +152,9 @@ export function checkRow(
   return (
     checkPartnerId(partnerId) ??
     checkTexts(content, reference.rules.maxTextLength) ??
-    checkContent(contract, reference, stream, partnerId, content)
+    (isOurStream(stream)
+      ? streams[stream].check(content, reference, contract)
+      : checkTemplateRow(contract, stream, partnerId, content))
   )
 }
 
@@ -161,18 +163,6 @@ function checkPartnerId(partnerId: string): string | null {
   if (partnerId.length > maxPartnerIdLength) return `partner_id is longer than ${maxPartnerIdLength} characters`
   if (/[\t\n\r]/.test(partnerId)) return 'partner_id holds a tabulator or an end of line'
   return checkText('partner_id', partnerId, maxPartnerIdLength)
-}
-
-function checkContent(
-  contract: Contract,
-  reference: ReferenceIndex,
-  stream: string,
-  partnerId: string,
-  content: RowContent,
-): string | null {
-  return isOurStream(stream)
-    ? streams[stream].check(content, reference, contract)
-    : checkTemplateRow(contract, stream, partnerId, content)
 }
 
 /** What is odd about a row, none of which is certain to be wrong. Pure. */

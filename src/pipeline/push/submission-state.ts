@@ -79,6 +79,3 @@ export function nextState(state: SubmissionState, event: SubmissionEvent): Submi
       return state satisfies never
   }
 }
-
-/** States in which a submission holds its rows and work is still to be done. */
-export const unfinishedStates: readonly SubmissionState[] = ['planned', 'sending', 'uncertain', 'accepted', 'terminal']

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { type Database, keepIdle, noticesSilence } from '../../db/database.ts'
+import { unfinishedStates } from '../../db/tables/submission-tables.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
 import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
-import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
 /** What says that a database was made for rehearsals, and may be dropped for the next. */
 const mark = 'made by nightferry rehearse, and dropped by the next one'

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/difference-records.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
-import { type Ledger, openLedger, requestElsewhere } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger, requestElsewhere } from './ledger.ts'
 
 const company = '00000000-0000-4000-8000-000000000001'
 const inputKind = { kind: 'calculator_inputs', streams: ['calculator_inputs'], partitionBy: null }
@@ -14,15 +15,11 @@ const kinds = {
 }
 type Stream = keyof typeof kinds
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {
   await ledger.clear()
   await emptyTables(ledger.db, ['row_difference', 'row_comparison', 'input_difference', 'input_comparison'])
 })
-afterAll(() => ledger.close())
 
 const land = (stream: Stream, value: string) =>
   ledger.landChecked(stream, [{ partner_id: 'H-1', content: kinds[stream].content(value) }])

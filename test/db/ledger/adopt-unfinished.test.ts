@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
 import { searchKinds } from '../../../src/pipeline/streams/kind-names.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
 const searchKind = 'calculators_search'
 const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
 
-let ledger: Ledger
+const ledger = await ofThisFile(openLedger())
 let earlier: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
 beforeEach(async () => {
   await ledger.clear()
   earlier = await ledger.startRun()
 })
-afterAll(() => ledger.close())
 
 async function put(
   state: SubmissionState,

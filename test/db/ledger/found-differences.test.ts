@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { headlines, rowGroups } from '../../../src/cli/show/row-words.ts'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
@@ -12,13 +12,11 @@ import { storeSkew } from '../../../src/db/service-key/service-key.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
+const ledger = await ofThisFile(openLedger())
 let run: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
 beforeEach(async () => {
   await ledger.clear()
   await emptyTables(ledger.db, [
@@ -34,7 +32,6 @@ beforeEach(async () => {
   await ledger.landChecked('calculator_inputs', [{ partner_id: 'H-1', content: { inputs: { f: '1' } } }], true)
   await acceptAsSent(new Date())
 })
-afterAll(() => ledger.close())
 
 const company = '00000000-0000-4000-8000-000000000001'
 const rowOf = (stream: string) => sql`(select row_id from source_row where stream = ${stream})`

@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { closeBreaker, deniedKeyInUse, openBreaker, reserveCalls } from '../../../src/db/service-key/service-key.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { openLedger } from './ledger.ts'
 
 const requires = { framework_answers: ['properties'] } as const
 const said = { errorCode: 'api_key_expired', serviceMessage: 'It\0expired.' }
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {
   await ledger.clear()
   await emptyTables(ledger.db, ['service_key'])
 })
-afterAll(() => ledger.close())
 
 const row = (partner_id: string, row_key: string) => ({ partner_id, row_key, content: { value: row_key } })
 const refuse = async (fingerprint: string) => {

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Ledger, openLedger } from './ledger.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(() => ledger.clear())
-afterAll(() => ledger.close())
 
 const one = (content: Record<string, unknown>, partner_id = 'H-1') => ({ partner_id, content })
 

@@ -1,21 +1,18 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { beforeEach, expect, it, vi } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { markForResend } from '../../../src/db/ledger/rows-again.ts'
 import { markForRetry } from '../../../src/db/ledger/rows-to-retry.ts'
 import { resendAccepted, retryRejected } from '../../../src/pipeline/actions/act-on-rows.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { patience } from '../../helpers/patience.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { openLedger } from './ledger.ts'
 
 const actor = { user: 'anna', host: 'ferry1' }
 const guard = { minRows: 100, maxChangedShare: 1, maxGoneShare: 1 } as Parameters<typeof resendAccepted>[1]['guard']
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger.close())
+const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {
   await ledger.clear()
   await ledger.landChecked(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
@@ -9,14 +9,11 @@ import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(() => ledger.clear())
-afterAll(() => ledger.close())
 
 const requires = { framework_answers: ['properties'], properties: [] }
 const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }

@@ -1,19 +1,16 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { considerEnded } from '../../../src/db/ledger/candidates.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
-import { type Landing, type Ledger, openLedger } from './ledger.ts'
+import { type Landing, openLedger } from './ledger.ts'
 
-let ledger: Ledger
+const ledger = await ofThisFile(openLedger())
 let run: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
 beforeEach(async () => {
   await ledger.clear()
   run = await ledger.startRun()
 })
-afterAll(() => ledger.close())
 
 const answers = (partner_id: string, count: number, framework_id = 'f1'): Landing[] =>
   Array.from({ length: count }, (_, index) => ({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
 import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-items.ts'
@@ -12,15 +12,12 @@ import {
   untakenReference,
   versionsKept,
 } from '../../../src/pipeline/reference/store-reference-data.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { dataPoint, ids } from '../../pipeline/push/rows.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(() => ledger.clear())
-afterAll(() => ledger.close())
 
 const ann = { user: 'ann', host: 'desk' }
 const monday = new Date('2026-11-16T02:00:00Z')

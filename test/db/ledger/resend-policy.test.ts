@@ -1,16 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { type ResendPolicy, releaseByPolicy } from '../../../src/db/ledger/rows-to-retry.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(() => ledger.clear())
-afterAll(() => ledger.close())
 
 const hour = 3_600_000
 const policy = (change: Partial<ResendPolicy> = {}): ResendPolicy => ({

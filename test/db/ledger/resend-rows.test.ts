@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import {
@@ -12,14 +12,11 @@ import {
   resendableRows,
 } from '../../../src/db/ledger/rows-again.ts'
 import { countRetryable, markForRetry, releaseByPolicy, retryableRows } from '../../../src/db/ledger/rows-to-retry.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(() => ledger.clear())
-afterAll(() => ledger.close())
 
 const requires = { framework_answers: ['companies'], companies: ['properties'], properties: [], omissions: [] }
 

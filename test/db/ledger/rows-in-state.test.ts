@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { type RowFilter, statusCounts } from '../../../src/db/ledger/row-state.ts'
@@ -7,16 +7,13 @@ import { releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { causesOfRows, type ListedState, parkedGroups, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { countRetryable, markForRetry } from '../../../src/db/ledger/rows-to-retry.ts'
 import { traceRows } from '../../../src/db/trace/trace-rows.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { openLedger } from './ledger.ts'
 
 const requires = { calculator_settings: ['properties'], framework_answers: ['properties'] }
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger.close())
+const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {
   await ledger.clear()
   const property = (partner_id: string) => ({ partner_id, content: { name: partner_id } })

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger.close())
+const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {
   await ledger.clear()
   await ledger.landChecked('properties', [{ partner_id: 'H-1', content: {} }], true)

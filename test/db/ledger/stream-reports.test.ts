@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
@@ -7,18 +7,15 @@ import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import { retryRejected } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from './ledger.ts'
 
-let ledger: Ledger
+const ledger = await ofThisFile(openLedger())
 let run: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
 beforeEach(async () => {
   await ledger.clear()
   run = await begin()
 })
-afterAll(() => ledger.close())
 
 const requires = { framework_answers: ['properties'], properties: [] }
 const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }

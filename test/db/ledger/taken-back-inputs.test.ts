@@ -1,18 +1,15 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
-import { type Ledger, openLedger, requestElsewhere } from './ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger, requestElsewhere } from './ledger.ts'
 
-let ledger: Ledger
+const ledger = await ofThisFile(openLedger())
 let runId: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
 beforeEach(async () => {
   await ledger.clear()
   runId = await ledger.startRun()
 })
-afterAll(() => ledger.close())
 
 const stream = 'calculator_inputs'
 const land = (...values: Record<string, string | null>[]) =>

@@ -1,23 +1,20 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { findHeldRun } from '../../../src/db/guard/guard-plan.ts'
 import { newestOnLedger, newestRuns, newestSearches } from '../../../src/db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../../src/db/runs/run-progress.ts'
 import type { RunAsked } from '../../../src/db/tables/run-tables.ts'
 import { newestCarried } from '../../../src/pipeline/report/standing.ts'
-import { type Ledger, openLedger } from '../ledger/ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openLedger } from '../ledger/ledger.ts'
 
-let ledger: Ledger
+const ledger = await ofThisFile(openLedger())
 let moment: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
 beforeEach(async () => {
   await ledger.clear()
   await ledger.pool.query('delete from guard_plan')
   moment = Date.parse('2026-11-20T02:30:00Z')
 })
-afterAll(() => ledger.close())
 
 type Ended = { state?: 'finished' | 'failed' | 'skipped'; held?: boolean; asked?: RunAsked }
 

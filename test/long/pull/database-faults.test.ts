@@ -1,15 +1,12 @@
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { company, samplePage, uuid } from '../../pipeline/pull/sample-page.ts'
-import { type Ferry, openFerry } from '../../pipeline/push/ferry.ts'
+import { openFerry } from '../../pipeline/push/ferry.ts'
 import { json, service } from '../../pipeline/push/service.ts'
 import { startLoading } from './loading.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
-afterAll(() => ferry.close())
+const ferry = await ofThisFile(openFerry())
 
 const patience = { timeout: 60_000, interval: 20 }
 const names = Array.from({ length: 60 }, (_, number) => `Hotel ${number}`)

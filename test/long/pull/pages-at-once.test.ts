@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { sendJson } from '../../exchange/fault-server.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { company, samplePage } from '../../pipeline/pull/sample-page.ts'
-import { type Ferry, openFerry } from '../../pipeline/push/ferry.ts'
+import { openFerry } from '../../pipeline/push/ferry.ts'
 import { type Answer, service } from '../../pipeline/push/service.ts'
 import { startLoading } from './loading.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
-afterAll(() => ferry.close())
+const ferry = await ofThisFile(openFerry())
 
 /** A file server of pages that answers nobody until so many have asked at once. */
 async function barrier(pages: number, together: number) {

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { adoptTask } from '../../../src/pipeline/actions/act-on-submission.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { apiKey } from '../../exchange/test-client.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
 import { type Answer, json, reset, service } from '../push/service.ts'
 
 const named = '0b6c2f4e-0000-4000-8000-000000000001'
@@ -13,15 +14,11 @@ const list = '/api/v2/bulk/tasks'
 const anna = { user: 'anna', host: 'ferry1' }
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   await ferry.ledger.db.deleteFrom('service_key').execute()
 })
-afterAll(() => ferry.close())
 
 const task = (correlationId: string, fields: object = {}) => ({
   correlationId,

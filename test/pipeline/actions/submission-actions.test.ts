@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { withSubmissionLock } from '../../../src/db/locks/advisory-lock.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
 import { abandonSubmission, adoptTask, cancelTask } from '../../../src/pipeline/actions/act-on-submission.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { patience } from '../../helpers/patience.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { openFerry } from '../push/ferry.ts'
 import { json, refusal, reset, type ScriptedService, service } from '../push/service.ts'
 
 const ours = '0b6c2f4e-0000-4000-8000-000000000001'
@@ -15,12 +16,8 @@ const cancel = (id: string) => `${task(id)}/cancel`
 const anna = { user: 'anna', host: 'ferry1' }
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const mappingTask = (correlationId: string, fields: object = {}) => ({
   correlationId,

@@ -1,22 +1,19 @@
 import { type RawBuilder, sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { uuid } from '../pull/sample-page.ts'
 import { ids } from '../push/rows.ts'
-import { type ComparedNight, openComparedNight } from './compared-night.ts'
+import { openComparedNight } from './compared-night.ts'
 
-let night: ComparedNight
-beforeAll(async () => {
-  night = await openComparedNight()
-})
+const night = await ofThisFile(openComparedNight())
 beforeEach(async () => {
   await night.clear()
   // What stands as it was sent: where nothing does, nothing is compared.
   await night.mapped('H-9', 'other')
   await answered('H-9', 'stands')
 })
-afterAll(() => night[Symbol.asyncDispose]())
 
 /** The hotel's answer to the one question of 2025, under a framework, as the service took it. */
 async function answered(hotel: string, value: string, framework = ids.framework): Promise<number> {

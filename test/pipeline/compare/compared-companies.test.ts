@@ -1,19 +1,16 @@
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { comparedCompanies } from '../../../src/pipeline/compare/compare-company.ts'
-import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
+import { openLedger } from '../../db/ledger/ledger.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {
   await ledger.clear()
   await emptyTables(ledger.db, ['document'])
 })
-afterAll(() => ledger.close())
 
 const megabyte = 1_000_000
 

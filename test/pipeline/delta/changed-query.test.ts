@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { StreamConfig } from '../../../src/config/schema.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
-import { extractNow, openPartner, type Partner, propertiesQuery } from './partner.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
+import { extractNow, openPartner, propertiesQuery } from './partner.ts'
 
-let ferry: Ferry
-let partner: Partner
-beforeAll(async () => {
-  ferry = await openFerry()
-  partner = await openPartner()
-})
+const ferry = await ofThisFile(openFerry())
+const partner = await ofThisFile(openPartner())
 beforeEach(async () => {
   await ferry.clear()
   await partner.pool.query(`
     truncate hotel;
     insert into hotel (code, name, at)
     values ('H-1', 'one', '2026-01-01T12:00:00Z'), ('H-2', 'two', '2026-01-02T12:00:00Z')`)
-})
-afterAll(async () => {
-  await partner.close()
-  await ferry.close()
 })
 
 const queryWith = (country: string) => propertiesQuery.replace('null as country_code', `'${country}' as country_code`)

@@ -1,24 +1,17 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { maxPartnerIdLength } from '../../../src/pipeline/streams/rules/row-content.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
 import { testPool } from '../../helpers/test-pool.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
-import { extractNow, openPartner, type Partner, propertiesQuery, settingsQuery } from './partner.ts'
+import { openFerry } from '../push/ferry.ts'
+import { extractNow, openPartner, propertiesQuery, settingsQuery } from './partner.ts'
 
-let ferry: Ferry
-let partner: Partner
-beforeAll(async () => {
-  ferry = await openFerry()
-  partner = await openPartner()
-})
+const ferry = await ofThisFile(openFerry())
+const partner = await ofThisFile(openPartner())
 beforeEach(async () => {
   await ferry.clear()
   await partner.pool.query('truncate hotel')
-})
-afterAll(async () => {
-  await partner.close()
-  await ferry.close()
 })
 
 const hotel = (code: string, cursors: { at?: string; number?: string; day?: string; local?: string; name?: string }) =>

@@ -1,22 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Ferry, openFerry } from '../push/ferry.ts'
-import { extractNow, openPartner, type Partner } from './partner.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
+import { extractNow, openPartner } from './partner.ts'
 
-let ferry: Ferry
-let partner: Partner
-beforeAll(async () => {
-  ferry = await openFerry()
-  partner = await openPartner()
-})
+const ferry = await ofThisFile(openFerry())
+const partner = await ofThisFile(openPartner())
 beforeEach(async () => {
   await ferry.clear()
   await partner.pool.query(`truncate hotel; insert into hotel (code, name, at) values ('H-1', 'one', '2026-01-01Z')`)
-})
-afterAll(async () => {
-  await partner.close()
-  await ferry.close()
 })
 
 const protection = async (url: string) => {

@@ -1,20 +1,17 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { examinePartner, openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { patience } from '../../helpers/patience.ts'
-import { openPartner, type Partner } from './partner.ts'
+import { openPartner } from './partner.ts'
 
-let partner: Partner
-beforeAll(async () => {
-  partner = await openPartner()
-})
+const partner = await ofThisFile(openPartner())
 beforeEach(async () => {
   await partner.pool.query('truncate hotel')
   await partner.pool.query(`
     insert into hotel (code, name, number) select 'H-' || n, 'before', n from generate_series(1, 500) n`)
 })
-afterAll(() => partner.close())
 
 const names = (snapshot: PartnerSnapshot, stream: string) =>
   snapshot.delta({

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { rereadStream } from '../../../src/pipeline/actions/act-on-rows.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
-import { extractNow, openPartner, type Partner } from './partner.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
+import { extractNow, openPartner } from './partner.ts'
 
-let ferry: Ferry
-let partner: Partner
-beforeAll(async () => {
-  ferry = await openFerry()
-  partner = await openPartner()
-})
+const ferry = await ofThisFile(openFerry())
+const partner = await ofThisFile(openPartner())
 beforeEach(async () => {
   await ferry.clear()
   // Hotels that were changed so many hours ago, by a clock in New York.
@@ -18,10 +15,6 @@ beforeEach(async () => {
     select 'H-' || hours, 'one', now() at time zone 'America/New_York' - make_interval(hours => hours)
     from generate_series(0, 40) hours`)
   await extractNow(ferry, partner, streams)
-})
-afterAll(async () => {
-  await partner.close()
-  await ferry.close()
 })
 
 const streams = { properties: { cursor: 'local' } }

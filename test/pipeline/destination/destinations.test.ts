@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
 import { apiKeyIdOf, storeApiKeyId } from '../../../src/db/service-key/service-key.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
@@ -12,8 +12,9 @@ import { allDestinations, destinationInUse } from '../../../src/pipeline/destina
 import { otherDestination, sameDestination } from '../../../src/pipeline/destination/switch-destination.ts'
 import { withShadow } from '../../../src/pipeline/plan/with-shadow.ts'
 import { landingOn } from '../../db/ledger/ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 import { json, type ScriptedService, service } from '../push/service.ts'
 
@@ -35,11 +36,7 @@ const actor = { user: 'anna', host: 'here' }
 const said = { actor, at: new Date('2026-11-21T07:00:00Z') }
 const task = '7f0c2f6e-3b7e-4a57-9d0b-1f2f3c4d5e6f'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
-afterAll(() => ferry.close())
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   const { pool } = ferry.ledger

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { noteUnknownTasks, unknownTaskNews } from '../../../src/pipeline/push/sending/unknown-tasks.ts'
 import { requestElsewhere } from '../../db/ledger/ledger.ts'
 import { apiKey } from '../../exchange/test-client.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 import { type Answer, json, refusal, service } from '../push/service.ts'
 
@@ -20,12 +21,8 @@ const answerRow = { partner_id: 'H-1', row_key: '1', content: { ...answer, value
 const import_ = { taskKind: 'BulkProcessingRequest', requestType: 'BulkUpsertFrameworkAnswers' }
 const mapping = { taskKind: 'CompanyMappingRequest', requestType: null }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 type Listed = {
   taskKind: string

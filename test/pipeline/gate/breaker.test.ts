@@ -1,25 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { startKeyWatch } from '../../../src/jobs/watches.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { rejection } from '../../exchange/test-client.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { some } from '../../helpers/some.ts'
 import { readLog, switchTo } from '../../sandbox/chaos-world.ts'
-import { type OpenSandbox, openSandbox } from '../../sandbox/open-sandbox.ts'
+import { openSandbox } from '../../sandbox/open-sandbox.ts'
 import { gated } from './gated.ts'
 
-let sandbox: OpenSandbox
+const sandbox = await ofThisFile(openSandbox())
 let databaseUrl: string
 let from: number
-beforeAll(async () => {
-  sandbox = await openSandbox()
-})
 beforeEach(async () => {
   databaseUrl = (await testDatabase()).url
   await switchTo(sandbox, {})
   from = (await readLog(sandbox)).at(-1)?.id ?? 0
 })
-afterAll(() => sandbox.close())
 
 const revoke = () => switchTo(sandbox, { unauthorised: 1 })
 const restore = () => switchTo(sandbox, {})

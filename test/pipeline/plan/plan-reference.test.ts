@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { planReference } from '../../../src/pipeline/plan/plan-run.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
 import { type Answer, refusal, reset, service } from '../push/service.ts'
 
 const unitTypes = '/api/v1/unit-types'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 describe('the reference data of a plan', () => {
   it.each<[string, Answer]>([

@@ -1,19 +1,16 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { markForResend, releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/rows-to-retry.ts'
 import { plannedRequests, plannedRows, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
-import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
+import { openLedger } from '../../db/ledger/ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 beforeEach(() => ledger.clear())
-afterAll(() => ledger.close())
 
 it('the plan tells rows that a policy sends again from those that a person does, and from new ones', async () => {
   const named = (partner_id: string) => ({ partner_id, content: { name: partner_id } })

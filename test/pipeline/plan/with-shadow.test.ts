@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
 import { withShadow } from '../../../src/pipeline/plan/with-shadow.ts'
-import { extractNow, openPartner, type Partner, type Streams } from '../delta/partner.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { extractNow, openPartner, type Streams } from '../delta/partner.ts'
+import { openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 
-let ferry: Ferry
-let partner: Partner
-beforeAll(async () => {
-  ferry = await openFerry()
-  partner = await openPartner()
-})
+const ferry = await ofThisFile(openFerry())
+const partner = await ofThisFile(openPartner())
 beforeEach(() => ferry.clear())
-afterAll(async () => {
-  await partner.close()
-  await ferry.close()
-})
 
 /** A stream with one hotel, of whose year these inputs are known. */
 function inputs(values: Record<string, string>): Streams {

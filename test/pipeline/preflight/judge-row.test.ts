@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
-import { extractNow, openPartner, type Partner, type Streams } from '../delta/partner.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { extractNow, openPartner, type Streams } from '../delta/partner.ts'
+import { openFerry } from '../push/ferry.ts'
 
 const properties = (latitude: string) => `
   select code as partner_id, name, null as street, ${latitude} as latitude, 12 as longitude, null as country_code,
@@ -11,22 +12,14 @@ const inputs = `
   select code as partner_id, 2025 as year, 13 as month, '00000000-0000-4000-8000-00000000000a' as field_type_id, name as value, at
   from hotel`
 
-let ferry: Ferry
-let partner: Partner
-beforeAll(async () => {
-  ferry = await openFerry()
-  partner = await openPartner()
-})
+const ferry = await ofThisFile(openFerry())
+const partner = await ofThisFile(openPartner())
 beforeEach(async () => {
   await ferry.clear()
   await partner.pool.query('truncate hotel')
   await partner.pool.query(
     `insert into hotel (code, name, at) values ('H-1', 'Harbour', '2026-01-01'), ('H-2', 'Park', '2026-01-01')`,
   )
-})
-afterAll(async () => {
-  await partner.close()
-  await ferry.close()
 })
 
 async function runPreflight(runId: number): Promise<void> {

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { declined, energy, type JudgedLedger, openJudgedLedger, row } from './judged-ledger.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { declined, energy, openJudgedLedger, row } from './judged-ledger.ts'
 
-let table: JudgedLedger
-beforeAll(async () => {
-  table = await openJudgedLedger()
-})
+const table = await ofThisFile(openJudgedLedger())
 beforeEach(async () => {
   await table.ferry.clear()
   await table.knowFramework()
 })
-afterAll(() => table[Symbol.asyncDispose]())
 
 /** Judges with a configuration from which a stream was taken out. */
 async function judgeWithout(stream: string) {

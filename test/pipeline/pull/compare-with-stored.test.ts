@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
@@ -8,7 +8,8 @@ import { compareWithStored, reasonNotToCompare } from '../../../src/pipeline/pul
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
 import { completeSearch } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
 import { defaultPageLimits } from './limits.ts'
 import {
   bodyOf,
@@ -22,10 +23,7 @@ import {
 } from './sample-page.ts'
 import { replayed } from './search-database.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   await emptyTables(
@@ -34,7 +32,6 @@ beforeEach(async () => {
     true,
   )
 })
-afterAll(() => ferry.close())
 
 const [power, gas, water] = [uuid('power'), uuid('gas'), uuid('water')]
 

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtPage } from '../../../src/pipeline/pull/look-at-page.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
 import { type Answer, json, service } from '../push/service.ts'
 import { calculator, company, type SampleCalculator, samplePage, uuid } from './sample-page.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** A page of a settled search, of a run that is under way. */
 async function listed(url: string): Promise<{ pageId: number; runId: number }> {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Config } from '../../../src/config/schema.ts'
 import type { Task } from '../../../src/exchange/task.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
@@ -12,18 +12,15 @@ import type { RunReport } from '../../../src/pipeline/report/report.ts'
 import { searchKind } from '../../../src/pipeline/streams/kind-names.ts'
 import { contract } from '../../exchange/test-client.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from '../push/ferry.ts'
 import { uuid } from './sample-page.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   await emptyTables(ferry.ledger.db, ['calculator_value_change', 'history_start', 'complete_search', 'reference_data'])
 })
-afterAll(() => ferry.close())
 
 const withPull = (deps: Deps, pull: Partial<Config['pull']>): Deps => ({
   ...deps,

@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 import { type Answer, json, service } from './service.ts'
 
 const ours = '0b6c2f4e-0000-4000-8000-000000000001'
 const post = '/api/v1/bulk/company-mappings'
 const property = { partner_id: 'H-1', content: { name: 'A' } }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const waits =
   (status: number, ...retryAfter: string[]): Answer =>

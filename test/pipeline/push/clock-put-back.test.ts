@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 import { json, refusal, reset, type ScriptedService, service } from './service.ts'
 
 const ours = '0b6c2f4e-0000-4000-8000-000000000001'
@@ -9,12 +10,8 @@ const list = '/api/v2/bulk/tasks'
 const dayMs = 86_400_000
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const task = (correlationId: string, status: string, createdAt: Date) => ({
   correlationId,

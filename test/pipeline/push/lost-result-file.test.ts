@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { unfinishedStates } from '../../../src/db/tables/submission-tables.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
-import { unfinishedStates } from '../../../src/pipeline/push/submission-state.ts'
 import { httpServer, sendJson } from '../../exchange/fault-server.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
 const company = '0b6c2f4e-0000-4000-8000-0000000000c1'

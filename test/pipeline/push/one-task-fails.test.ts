@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { submissionReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { overdueRemarks } from '../../../src/pipeline/report/report-words.ts'
 import { searchKinds } from '../../../src/pipeline/streams/kind-names.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 import { type Answer, json, refusal, reset, service } from './service.ts'
 
 const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
@@ -17,12 +18,8 @@ const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 const listed = { correlationId: foreign, status: 'InProgress', taskKind: 'CompanyMappingRequest', requestType: null }
 const whole = json({ companies: [] })
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 async function lookTwice(deps: Deps, id: number): Promise<void> {
   await lookAtSubmission(deps, id)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { submissionReports } from '../../../src/db/runs/report-rows.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
@@ -7,15 +7,12 @@ import { noticesOf } from '../../../src/pipeline/report/notices.ts'
 import { refusalRemarks } from '../../../src/pipeline/report/report.ts'
 import type { Landing } from '../../db/ledger/ledger.ts'
 import { type HttpServer, httpServer, sendJson } from '../../exchange/fault-server.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { openFerry } from './ferry.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** A service that refuses a request in which one of some texts stands, and maps what every other names. */
 async function pickyService(

@@ -1,19 +1,16 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import type { Landing } from '../../db/ledger/ledger.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 import { outcomes, poisonService, properties, unfinished, untilAllSettled } from './poison-service.ts'
 import { ids } from './rows.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** As if at random, and the same every time. */
 function scattered(): () => number {

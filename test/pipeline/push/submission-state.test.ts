@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
-import { nextState, type SubmissionEvent, unfinishedStates } from '../../../src/pipeline/push/submission-state.ts'
+import { unfinishedStates } from '../../../src/db/tables/submission-tables.ts'
+import { nextState, type SubmissionEvent } from '../../../src/pipeline/push/submission-state.ts'
 
 const events: SubmissionEvent[] = [
   'send_begun',

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { requestElsewhere } from '../../db/ledger/ledger.ts'
 import { testClient } from '../../exchange/test-client.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 import { type Answer, json, refusal, reset, service } from './service.ts'
 
 const ours = '0b6c2f4e-0000-4000-8000-000000000001'
@@ -11,12 +12,8 @@ const foreign = '0b6c2f4e-0000-4000-8000-00000000000f'
 const post = '/api/v1/bulk/company-mappings'
 const list = '/api/v2/bulk/tasks'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 

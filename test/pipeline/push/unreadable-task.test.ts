@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
-import { type Ferry, openFerry } from './ferry.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { openFerry } from './ferry.ts'
 import { ids } from './rows.ts'
 import { json, service } from './service.ts'
 
@@ -8,12 +9,8 @@ const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
 const post = '/api/v2/bulk/framework-answers/upsert'
 const list = '/api/v2/bulk/tasks'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const rows = ['1', '2'].map((month) => ({
   partner_id: `H-${month}`,

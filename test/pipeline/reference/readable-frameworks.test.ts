@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { HttpError } from '../../../src/exchange/errors.ts'
 import type { CustomProperty, FrameworkIndex } from '../../../src/exchange/reference-data.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { fetchReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { uuid } from '../pull/sample-page.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { openFerry } from '../push/ferry.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const [one = '', two = ''] = ['one', 'two'].map(uuid)
 

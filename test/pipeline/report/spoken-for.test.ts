@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { copyInUse, newestCopy, runOfOtherCopy } from '../../../src/db/own-server.ts'
 import { isSendingRun } from '../../../src/db/runs/spoken-for.ts'
@@ -8,16 +8,13 @@ import { sendsRows } from '../../../src/jobs/job.ts'
 import { jobsOf } from '../../../src/jobs/known-jobs.ts'
 import { finishWithReport } from '../../../src/pipeline/report/finish-with-report.ts'
 import type { RunReport } from '../../../src/pipeline/report/report.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
+import { openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const db = () => ferry.ledger.db
 

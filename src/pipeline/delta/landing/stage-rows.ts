@@ -3,6 +3,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { copyLine } from '../../../db/copy-text.ts'
+import { outcomeTold } from '../../../db/ledger/settle-outcomes.ts'
 import { destinationSchemas, schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { findKeyContradictions, partOrdinal, settlePartContradictions } from './contradicting-rows.ts'
@@ -307,7 +308,7 @@ function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder
           select from ${sql.id(schemaName, 'submission_row')} tried
           join ${sql.id(schemaName, 'submission')} submission using (submission_id)
           join ${sql.id(schemaName, 'run')} run using (run_id)
-          where tried.row_id = took.row_id and coalesce(tried.outcome, submission.rest_outcome) = 'unknown'
+          where tried.row_id = took.row_id and ${outcomeTold('tried', 'submission')} = 'unknown'
             and run.destination_id = ${destination} and not ${movedSince}
             and (took.accepted_hash is null or took.accepted_at is null or submission.settled_at > took.accepted_at)
         )

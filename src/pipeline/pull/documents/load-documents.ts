@@ -5,7 +5,7 @@ import type { SearchPage } from '../../../db/tables/service-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { openResult, PageFormatError, type PageLimits } from '../../reading/page-limits.ts'
 import { readLists } from '../../reading/read-page.ts'
-import { lockSearchPage } from '../search/search-pages.ts'
+import { lockSearchPage, markPageLoaded } from '../search/search-pages.ts'
 import { DocumentAssembler, type DocumentText, documentId, type IdMembers, idMembersOf } from './document-assembler.ts'
 import {
   createDocumentStaging,
@@ -54,17 +54,7 @@ export async function loadDocuments(
       maxQuarantineRows: limits.maxQuarantineRows,
     })
     const counts = { ...merged, bytes }
-    await trx
-      .updateTable('search_page')
-      .set((eb) => ({
-        ...counts,
-        state: 'loaded',
-        error_code: null,
-        error_message: null,
-        loaded_at: eb.fn('clock_timestamp', []),
-      }))
-      .where('page_id', '=', page.page_id)
-      .execute()
+    await markPageLoaded(trx, page.page_id, counts)
     await atEnd?.(trx)
     return counts
   })

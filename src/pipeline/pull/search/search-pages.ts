@@ -24,7 +24,11 @@ export async function findSearchPage(trx: Transaction<Schema>, pageId: number): 
   return await trx.selectFrom('search_page').selectAll().where('page_id', '=', pageId).executeTakeFirst()
 }
 
-export async function markPageLoaded(trx: Transaction<Schema>, pageId: number, counts: PageCounts): Promise<void> {
+export async function markPageLoaded(
+  trx: Transaction<Schema>,
+  pageId: number,
+  counts: Partial<PageCounts>,
+): Promise<void> {
   await trx
     .updateTable('search_page')
     .set((eb) => ({

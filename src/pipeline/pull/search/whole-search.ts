@@ -4,9 +4,9 @@ import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
+import { unfinishedStates } from '../../../db/tables/submission-tables.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { overdueCode } from '../../push/move-submission.ts'
-import { unfinishedStates } from '../../push/submission-state.ts'
 import { searchKind } from '../../streams/kind-names.ts'
 import {
   forgetSeen,

@@ -14,11 +14,11 @@ import {
 import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
+import { unfinishedStates } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { lostFileCode, moveSubmission, unreadableCode } from '../move-submission.ts'
-import { unfinishedStates } from '../submission-state.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './judge-error.ts'
 

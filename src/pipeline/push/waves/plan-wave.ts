@@ -3,13 +3,13 @@ import { considerEnded, type KindStreams, unfinishedOfKind, wasSwept } from '../
 import { planKind } from '../../../db/ledger/plan-kind.ts'
 import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Run, RunAsked } from '../../../db/tables/run-tables.ts'
+import { unfinishedStates } from '../../../db/tables/submission-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { anyUnjudged } from '../../preflight/judgements.ts'
 import { judgeRows } from '../../preflight/preflight.ts'
 import { kindNamesOf, searchKinds } from '../../streams/kind-names.ts'
 import { carriedStreams } from '../../streams/our-streams.ts'
 import { kindOf } from '../kinds.ts'
-import { unfinishedStates } from '../submission-state.ts'
 import { sizeOf } from './learn-size.ts'
 
 type WaveOptions = {

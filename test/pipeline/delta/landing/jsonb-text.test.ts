@@ -1,13 +1,10 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type JsonbValue, jsonbText } from '../../../../src/pipeline/delta/staged-lines.ts'
-import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
+import { openLedger } from '../../../db/ledger/ledger.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger.close())
+const ledger = await ofThisFile(openLedger())
 
 /** Texts that a database can hold: no NUL, and no half of a surrogate pair. */
 const texts = fc

@@ -1,24 +1,21 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { withSession } from '../../../../src/db/database.ts'
 import { type DirectRow, landDirectly, RowNeedsCare } from '../../../../src/pipeline/delta/landing/land-directly.ts'
 import { landRows } from '../../../../src/pipeline/delta/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../../../src/pipeline/delta/landing/stage-rows.ts'
 import { type JsonbValue, jsonbText } from '../../../../src/pipeline/delta/staged-lines.ts'
 import { withShadow } from '../../../../src/pipeline/plan/with-shadow.ts'
-import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
+import { openLedger } from '../../../db/ledger/ledger.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
+const ledger = await ofThisFile(openLedger())
 // Also of the room that deleted rows leave, which new ones may take in any order.
 beforeEach(async () => {
   await ledger.clear()
   await sql`truncate source_row cascade`.execute(ledger.db)
 })
-afterAll(() => ledger.close())
 
 const basis = 7
 type Row = { partnerId: string; rowKey: string; content: Record<string, JsonbValue>; reason: string | null | undefined }

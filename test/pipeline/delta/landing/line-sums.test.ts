@@ -1,16 +1,13 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { binaryStream } from '../../../../src/db/copy-text.ts'
 import { LineSums } from '../../../../src/pipeline/delta/landing/line-sums.ts'
 import { packedLines, wholeLines } from '../../../../src/pipeline/delta/landing/snapshot-lines.ts'
-import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
+import { openLedger } from '../../../db/ledger/ledger.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger.close())
+const ledger = await ofThisFile(openLedger())
 
 const line = fc.string({ unit: fc.constantFrom('a', '\t', 'é', '🏨', '\u2028', '\\N', 'H-1234567'), maxLength: 30 })
 const lines = fc.array(line, { maxLength: 60 })

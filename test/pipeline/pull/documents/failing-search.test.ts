@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../../src/config/schema.ts'
 import type { Run } from '../../../../src/db/tables/run-tables.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
@@ -9,7 +9,8 @@ import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submissi
 import { documentRemarks } from '../../../../src/pipeline/report/report-words.ts'
 import { documentKindNames } from '../../../../src/pipeline/streams/kind-names.ts'
 import { contract } from '../../../exchange/test-client.ts'
-import { type Ferry, openFerry } from '../../push/ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../../push/ferry.ts'
 import { json, type ScriptedService, service } from '../../push/service.ts'
 
 const { names, endpoints, taskStatuses } = contract
@@ -19,16 +20,12 @@ const body = { [names.standardHoldersSearch.standardIds]: ['s-1'], more: { as: [
 const configured = (searches: unknown) => settings.parse({ pull: { searches } }).pull.searches
 const one = configured([{ name: 'our_holders', search: 'standardHoldersSearch', body }])
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.ledger.db.deleteFrom('search_seen_document').execute()
   await ferry.ledger.db.deleteFrom('document').execute()
   await ferry.clear()
 })
-afterAll(() => ferry.close())
 
 /** A service that accepts the search, and whose task then says what the test lays down. */
 const answering = (task: object, pages: Record<string, object> = {}): Promise<ScriptedService> =>

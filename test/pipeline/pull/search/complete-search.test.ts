@@ -1,18 +1,15 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { completeSearch } from '../../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables } from '../../../helpers/empty-tables.ts'
-import { type Ferry, openFerry } from '../../push/ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../../push/ferry.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
   await ferry.clear()
   await emptyTables(ferry.ledger.db, ['company'], true)
 })
-afterAll(() => ferry.close())
 
 /** Three companies are known, and a search with one loaded page has shown two of them. */
 async function searched(taskStatus: string) {

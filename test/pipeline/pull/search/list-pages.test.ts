@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listPages } from '../../../../src/pipeline/pull/search/search-pages.ts'
-import { type Ferry, openFerry } from '../../push/ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../../push/ferry.ts'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
-afterAll(() => ferry.close())
+const ferry = await ofThisFile(openFerry())
 
 test('lists as many pages as a search has, in their order, each address once, and asks for a look at each', async () => {
   await using deps = ferry.deps('http://127.0.0.1:1')

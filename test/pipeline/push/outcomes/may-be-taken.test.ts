@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamReports } from '../../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
@@ -6,7 +6,8 @@ import { countPending } from '../../../../src/pipeline/preflight/preflight.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
 import { imbalances } from '../../../../src/pipeline/report/report.ts'
 import { searchKinds } from '../../../../src/pipeline/streams/kind-names.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../ferry.ts'
 import { ids } from '../rows.ts'
 import { json, reset, service } from '../service.ts'
 
@@ -16,12 +17,8 @@ const list = '/api/v2/bulk/tasks'
 const path = `${list}/${correlationId}`
 const stream = 'framework_answers'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const answer = (value: string) => ({
   partner_id: 'H-1',

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../../src/config/known-names.ts'
 import { releaseResends } from '../../../../src/db/ledger/rows-again.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../ferry.ts'
 import { ids } from '../rows.ts'
 import { json, service } from '../service.ts'
 
@@ -13,12 +14,8 @@ const post = '/api/v1/bulk/calculators/upsert'
 const task = `/api/v2/bulk/tasks/${correlationId}`
 const partners = ['H-1', 'H-2']
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 async function mapped(): Promise<void> {
   const run_id = await ferry.ledger.startRun()

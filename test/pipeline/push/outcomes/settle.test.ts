@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 import { some } from '../../../helpers/some.ts'
 import { type Ferry, openFerry } from '../ferry.ts'
 import { ids } from '../rows.ts'
@@ -13,12 +14,8 @@ const post = '/api/v1/bulk/company-mappings'
 const answersPost = '/api/v2/bulk/framework-answers/upsert'
 const path = `/api/v2/bulk/tasks/${correlationId}`
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 const answers = ['1', '2'].map((month) => ({

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { adoptUnfinished } from '../../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
 import { searchKinds } from '../../../../src/pipeline/streams/kind-names.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 import { patience } from '../../../helpers/patience.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { openFerry } from '../ferry.ts'
 import { properties } from '../poison-service.ts'
 import { type Answer, json, service } from '../service.ts'
 
@@ -13,12 +14,8 @@ const post = '/api/v1/bulk/company-mappings'
 const path = `/api/v2/bulk/tasks/${correlationId}`
 const bare = json({ correlationId, status: 'Error' })
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** A request of four rows, sent to a service that fails over it. */
 async function sent(deps: Deps): Promise<number> {

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError, TransportError, UncertainSubmission } from '../../../../src/exchange/errors.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 import { patience } from '../../../helpers/patience.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { openFerry } from '../ferry.ts'
 import { json, refusal, reset, service } from '../service.ts'
 
 const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
@@ -12,12 +13,8 @@ const post = '/api/v1/bulk/company-mappings'
 const list = '/api/v2/bulk/tasks'
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** Ends the connections that hold locks, as an administrator does: the looks go on. */
 async function loseLocks(): Promise<void> {

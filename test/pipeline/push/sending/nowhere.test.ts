@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../ferry.ts'
 import { type Answer, json, service } from '../service.ts'
 
 const post = '/api/v1/bulk/company-mappings'
@@ -8,12 +9,8 @@ const list = '/api/v2/bulk/tasks'
 const property = { partner_id: 'H-1', content: { name: 'A' } }
 const gateway: Answer = (response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<html>')
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 describe('a POST to an address at which nothing is', () => {
   it('a POST to such an address is refused once that has lasted as long as calls may fail, where the service answers elsewhere', async () => {

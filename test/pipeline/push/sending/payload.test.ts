@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { type Kysely, sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { removeOld } from '../../../../src/db/housekeeping/remove-old.ts'
 import { up } from '../../../../src/db/migrations/0007-sending.ts'
 import type { SubmissionState } from '../../../../src/db/tables/submission-tables.ts'
@@ -10,18 +10,15 @@ import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submissi
 import { readPayload, storePayload } from '../../../../src/pipeline/push/sending/payload.ts'
 import { finishWithReport } from '../../../../src/pipeline/report/finish-with-report.ts'
 import { tcpServer } from '../../../exchange/fault-server.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { openFerry } from '../ferry.ts'
 import { json, reset, service } from '../service.ts'
 
 const post = '/api/v1/bulk/company-mappings'
 const accepted = { correlationId: '0b6c2f4e-0000-4000-8000-000000000001' }
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 /** Texts that gzip cannot make small: some 340 bytes a row when compressed. */
 const many = (rows: number) =>

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { preflight } from '../../../../src/pipeline/preflight/preflight.ts'
 import { planWave } from '../../../../src/pipeline/push/waves/plan-wave.ts'
+import { ofThisFile } from '../../../helpers/of-this-file.ts'
 import { patience } from '../../../helpers/patience.ts'
-import { type Ferry, openFerry } from '../ferry.ts'
+import { openFerry } from '../ferry.ts'
 import { ids, reference } from '../rows.ts'
 
 /** Nothing is called there. */
 const nowhere = 'http://127.0.0.1:9'
 
-let ferry: Ferry
-beforeAll(async () => {
-  ferry = await openFerry()
-})
+const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
-afterAll(() => ferry.close())
 
 const property = { partner_id: 'H-1', content: { name: 'A' } }
 const answer = {
