@@ -177,8 +177,8 @@ export function judgeOpen(open: OpenSubmissions): Found[] {
   if (overdue > 0) {
     found.push(
       warning(
-        `${amountOf(overdue, 'task')} under way for longer than exchange.taskPatienceMs`,
-        `nightferry submissions; then nightferry cancel or abandon, such as abandon ${first_overdue}`,
+        `${amountOf(overdue, 'task')} had not ended within exchange.taskPatienceMs when a run last looked`,
+        `nightferry run nightly-sync looks again; if it never ends: docs/runbook.md, "A task that does not end", such as request ${first_overdue}`,
       ),
     )
   }
