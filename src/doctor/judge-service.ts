@@ -156,7 +156,7 @@ export function judgeItems(streams: readonly ItemCounts[]): Found[] {
       'nightferry unknown',
     ],
     held: ['was held by the guard', 'were held by the guard', 'nightferry runs, then nightferry approve <run>'],
-    parked: ['waits for another row', 'wait for another row', 'nightferry parked'],
+    parked: ['waits for another row or request', 'wait for another row or request', 'nightferry parked'],
   } as const
   const found = (Object.keys(verbs) as (keyof typeof verbs)[]).flatMap((state) => {
     const total = streams.reduce((sum, counts) => sum + counts[state], 0)

@@ -196,6 +196,7 @@ function order({ stream, state }: RowGroup): number {
     'parked',
     'in_flight',
     'pending',
+    'unconfigured',
     'gone',
     'accepted',
   ].indexOf(state)
@@ -229,6 +230,10 @@ export function headlines(
     [count('parked'), (what) => `${what} parked: ${parkedOver(groups)}`],
     [count('in_flight'), (what) => `${what} on the way`],
     [count('pending'), (what) => `${what} pending; the next run sends them`],
+    [
+      count('unconfigured'),
+      (what) => `${what} not accepted, of streams that are not in the configuration: no run sends them`,
+    ],
     [
       count('gone'),
       (what) => `${what} gone in your database; nothing of them is sent, and what the service took stays there`,

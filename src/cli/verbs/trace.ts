@@ -196,6 +196,10 @@ function stateWords(group: RowGroup): string {
       return `parked ${since}: ${group.reason}`
     case 'pending':
       return `pending ${since}; the next run sends it`
+    case 'unconfigured': {
+      const last = group.code === null && group.reason === null ? '' : `; what was said of it last${by}: ${said}`
+      return `not accepted, and ${group.stream} is not in the configuration: no run reads or sends it${last}`
+    }
     default:
       return state satisfies never
   }

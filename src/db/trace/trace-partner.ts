@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
 import { differencesOf, rowDifferencesOf } from '../differences/difference-records.ts'
-import type { Requires } from '../ledger/row-state.ts'
+import type { Requires } from '../ledger/requirements.ts'
 import type { ResendPolicy } from '../ledger/rows-to-retry.ts'
 import type { DifferencesView, InputDifference } from '../tables/difference-tables.ts'
 import type { ActionVerb } from '../tables/run-tables.ts'
