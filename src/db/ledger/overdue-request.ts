@@ -23,7 +23,10 @@ export const behindRequest: RawBuilder<number | null> = sql<number | null>`(
     select min(held.submission_id) from held_property held
     where held.submission_id = any(${overdueRequests})
       and (held.stream = row.stream or (held.stream, row.stream) in (${pairs}))
-      and (held.partner_id = row.partner_id or held.partner_id in (
+      -- An array is looked up by the key of the table.
+      and held.partner_id = any(array(
+        select row.partner_id
+        union all
         select twin.partner_id from mapping join mapping twin on twin.company_id = mapping.company_id
         where mapping.partner_id = row.partner_id))) end)`
 
