@@ -1,13 +1,17 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
+import { requirementsOf } from '../../../src/config/require-settings.ts'
+import { settings } from '../../../src/config/schema.ts'
 import { waitingPlans } from '../../../src/db/guard/guard-plan.ts'
 import type { Requires } from '../../../src/db/ledger/requirements.ts'
 import { oldestUnaccepted, statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { causesOfRows, rowsInState, rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { traceRows } from '../../../src/db/trace/trace-rows.ts'
+import { carriedStreams } from '../../../src/pipeline/streams/our-streams.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
+import { contract } from '../../pipeline/pull/sample-page.ts'
 import { openLedger } from './ledger.ts'
 
 const ledger = await ofThisFile(openLedger())
@@ -121,4 +125,13 @@ it('what the guard holds of a stream that was taken out waits for nobody, and ho
 it('a configuration without a stream, by which somebody only looks, takes none out', async () => {
   const counts = await car({})
   expect(counts).toMatchObject({ pending: 4, rejected: 1, invalid: 1, unknown: 1, unconfigured: 0 })
+})
+
+it('the streams that what is told goes by are those that runs carry, also of a kind that the contract adds', () => {
+  const stream = { query: 'select', cursor: 'updated_at' }
+  const cars = { stream: 'cars' } as (typeof contract)['kinds'][number]
+  const config = settings.parse({ exchange: {}, partner: {}, streams: { omissions: stream, cars: stream } })
+  const told = Object.keys(requirementsOf(config)).sort()
+  expect(told).toEqual(['cars', 'omissions'])
+  expect(told).toEqual(carriedStreams({ ...contract, kinds: [cars] }, config).sort())
 })
