@@ -1,5 +1,5 @@
 import type { ListHotelValuesData } from './api-types.ts'
-import { counted, momentWords, periodWords } from './words.ts'
+import { counted, grouped, momentWords, periodWords } from './words.ts'
 
 /** What `GET /v1/hotels/{hotel}` answers, as far as the console reads it. */
 export type Trace = {
@@ -22,6 +22,11 @@ export type Trace = {
     /** Since when the service no longer has it. */
     removed_at: string | null
     calculators: number
+    /** Since when searches do not renew the company as a whole, and why. */
+    not_renewed_since: string | null
+    not_renewed_reason: string | null
+    /** Of the calculators, those that by themselves are not renewed. */
+    unrenewed_calculators: number
     searched_at: string | null
     newest_calculator_change: string | null
   } | null
@@ -264,4 +269,18 @@ function numberOf(text: string): string | null {
   const kept = digits.replace(/0+$/, '')
   if (kept === '') return '0'
   return `${sign === '-' ? '-' : ''}${kept}e${Number(power) - part.length + digits.length - kept.length}`
+}
+
+/** When searches last showed what came back, and what of it they show no longer. */
+export function searchedWords(company: NonNullable<Trace['company']>): string | undefined {
+  const { searched_at: searched, not_renewed_since: since, not_renewed_reason: reason } = company
+  const words = [
+    ...(searched === null ? [] : [`searched ${momentWords(searched)}`]),
+    ...(since !== null
+      ? [`its company is not renewed since ${momentWords(since)} (${reason})`]
+      : company.unrenewed_calculators > 0
+        ? [`${grouped(company.unrenewed_calculators)} of them not renewed`]
+        : []),
+  ]
+  return words.length === 0 ? undefined : words.join('; ')
 }

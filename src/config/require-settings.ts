@@ -65,7 +65,12 @@ function isDatabaseAddress(text: string): boolean {
   return ['postgres:', 'postgresql:', 'embedded:', 'mysql:', 'mariadb:', 'sqlserver:', 'mssql:'].includes(protocol)
 }
 
-/** Per configured stream: the streams whose rows of the same property must be accepted first. */
+/**
+ * Per configured stream: the streams whose rows of the same property must be accepted first. They are those that runs
+ * carry: a configuration that names a stream which no kind of request carries is not loaded.
+ */
 export function requirementsOf({ streams }: Config): Record<string, readonly string[]> {
-  return Object.fromEntries(Object.entries(streams).map(([name, stream]) => [name, stream?.requires ?? []]))
+  return Object.fromEntries(
+    Object.entries(streams).flatMap(([name, stream]) => (stream === undefined ? [] : [[name, stream.requires ?? []]])),
+  )
 }

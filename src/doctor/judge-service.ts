@@ -156,7 +156,7 @@ export function judgeItems(streams: readonly ItemCounts[]): Found[] {
       'nightferry unknown',
     ],
     held: ['was held by the guard', 'were held by the guard', 'nightferry runs, then nightferry approve <run>'],
-    parked: ['waits for another row', 'wait for another row', 'nightferry parked'],
+    parked: ['waits for another row or request', 'wait for another row or request', 'nightferry parked'],
   } as const
   const found = (Object.keys(verbs) as (keyof typeof verbs)[]).flatMap((state) => {
     const total = streams.reduce((sum, counts) => sum + counts[state], 0)
@@ -177,8 +177,8 @@ export function judgeOpen(open: OpenSubmissions): Found[] {
   if (overdue > 0) {
     found.push(
       warning(
-        `${amountOf(overdue, 'task')} under way for longer than exchange.taskPatienceMs`,
-        `nightferry submissions; then nightferry cancel or abandon, such as abandon ${first_overdue}`,
+        `${amountOf(overdue, 'task')} had not ended within exchange.taskPatienceMs when a run last looked`,
+        `nightferry run nightly-sync looks again; if it never ends: docs/runbook.md, "A task that does not end", such as request ${first_overdue}`,
       ),
     )
   }

@@ -1,3 +1,4 @@
+import { requirementsOf } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { type Actor, recordAction } from '../db/actions/record-action.ts'
 import type { Database } from '../db/database.ts'
@@ -22,7 +23,7 @@ export async function jobStandings(db: Database, config: Config, now: Date) {
       last_run: latest.find(({ job }) => job === name) ?? null,
     }
   })
-  return { jobs, oldest_unaccepted_since: await oldestUnaccepted(db) }
+  return { jobs, oldest_unaccepted_since: await oldestUnaccepted(db, requirementsOf(config)) }
 }
 
 /**

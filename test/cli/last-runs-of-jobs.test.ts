@@ -53,7 +53,7 @@ test('a run that the guard holds is named by status whatever ran after it', asyn
   )
   await two.world.pool.query(
     `insert into guard_plan (run_id, stream, reason, known, new, changed, gone, examples, state)
-     select $1, stream, 'share', 10, 0, 10, 0, '[]', 'waiting' from unnest(array['measures', 'properties']) stream`,
+     select $1, stream, 'share', 10, 0, 10, 0, '[]', 'waiting' from unnest(array['omissions', 'properties']) stream`,
     [held],
   )
   const pull = await two.night({ job: 'pull-calculators' })
@@ -61,11 +61,11 @@ test('a run that the guard holds is named by status whatever ran after it', asyn
   expect(told.split('\n').slice(0, 3)).toEqual([
     expect.stringContaining(`Last run of pull-calculators: ${pull}, `),
     expect.stringContaining(`Last run of nightly-sync: ${night}, `),
-    `Run ${held} is held by the guard over measures, properties: nightferry approve ${held} --dry-run`,
+    `Run ${held} is held by the guard over omissions, properties: nightferry approve ${held} --dry-run`,
   ])
   expect(JSON.parse(await status('--json'))).toMatchObject({
     held: [
-      { run_id: held, stream: 'measures' },
+      { run_id: held, stream: 'omissions' },
       { run_id: held, stream: 'properties' },
     ],
   })

@@ -78,7 +78,7 @@ it('a night that the guard holds is not said to need nobody', async () => {
   await here.open('')
   await here.see(/The guard stopped run 41/)
   await here.see('Nothing but what the guard holds until somebody approves it.')
-  expect(await page.getByText('Every row of the partner is accepted').count()).toBe(0)
+  expect(await page.getByText('is accepted, or on its way').count()).toBe(0)
   await here.open('plan')
   await here.see('stopped run 41')
 })
@@ -138,7 +138,7 @@ it('a night is put beside the one before of the same job', async () => {
   await expect.poll(() => page.url()).toContain('with=-1')
 })
 
-const assurance = 'Nothing. Every row of the partner is accepted, or on its way.'
+const assurance = 'Nothing. Every row of the streams that are read is accepted, or on its way.'
 
 it.each([
   ['no night has run', null],

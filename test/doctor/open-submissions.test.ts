@@ -46,12 +46,24 @@ it('a request whose answer was just lost resolves itself, and the advice begins 
   expect(warned?.todo).not.toContain('abandon')
 })
 
-it('a task that takes too long is the one that is named to abandon, not an older request that is uncertain', async () => {
+it('a task that took too long may have ended since: a run is to look again before anybody gives it up', async () => {
+  await request('accepted', { overdue_since: minutesAgo(5) })
+  const [warned, ...more] = await found()
+  expect(more).toEqual([])
+  expect(warned).toMatchObject({
+    level: 'warning',
+    what: '1 task had not ended within exchange.taskPatienceMs when a run last looked',
+    todo: expect.stringMatching(/^nightferry run nightly-sync looks again/),
+  })
+  expect(warned?.todo).not.toMatch(/abandon|cancel/)
+})
+
+it('a task that takes too long is the one that is named, not an older request that is uncertain', async () => {
   const givenUp = await request('uncertain', { uncertain_since: minutesAgo(5), overdue_since: minutesAgo(1) })
   const overdue = await request('accepted', { overdue_since: minutesAgo(5) })
   await request('uncertain', { uncertain_since: minutesAgo(1) })
   expect(await found()).toMatchObject([
-    { level: 'warning', todo: expect.stringContaining(`such as abandon ${overdue}`) },
+    { level: 'warning', todo: expect.stringContaining(`"A task that does not end", such as request ${overdue}`) },
     { level: 'warning', todo: expect.stringContaining(`such as request ${givenUp}`) },
   ])
 })

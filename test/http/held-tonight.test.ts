@@ -54,12 +54,12 @@ async function tonight() {
 }
 
 test('what the guard holds is told of with its run after a later night that failed before it read anything', async () => {
-  const run = await ran({ held: ['properties', 'roles'] })
+  const run = await ran({ held: ['properties', 'standard_holders'] })
   expect((await tonight()).sentence).toContain('the guard stopped it over 2 streams')
   await ran({ state: 'failed' })
   expect((await tonight()).held).toEqual([
     [run, 'properties'],
-    [run, 'roles'],
+    [run, 'standard_holders'],
   ])
 })
 
@@ -76,17 +76,30 @@ test.each([
 
 test('what the guard holds of one stream is told of while later runs read another one, held or not', async () => {
   const run = await ran({ held: ['properties'] })
-  await ran({ asked: { streams: ['roles'] }, read: 'roles' })
+  await ran({ asked: { streams: ['standard_holders'] }, read: 'standard_holders' })
   expect((await tonight()).held).toEqual([[run, 'properties']])
-  const other = await ran({ asked: { streams: ['roles'] }, held: ['roles'], read: 'roles' })
+  const other = await ran({
+    asked: { streams: ['standard_holders'] },
+    held: ['standard_holders'],
+    read: 'standard_holders',
+  })
   expect((await tonight()).held).toEqual([
-    [other, 'roles'],
+    [other, 'standard_holders'],
     [run, 'properties'],
   ])
 })
 
 test('what the guard holds is told of no longer once it is approved or put aside', async () => {
-  await ran({ held: ['properties', 'roles'] })
-  await world.pool.query(`update guard_plan set state = case stream when 'roles' then 'superseded' else 'approved' end`)
+  await ran({ held: ['properties', 'standard_holders'] })
+  await world.pool.query(
+    `update guard_plan set state = case stream when 'standard_holders' then 'superseded' else 'approved' end`,
+  )
   expect((await tonight()).held).toEqual([])
+})
+
+test('what the guard holds of a stream that is not in the configuration any more is told of by nobody', async () => {
+  await ran({ held: ['cars'], read: 'cars' })
+  const { held, sentence } = await tonight()
+  expect(held).toEqual([])
+  expect(sentence).not.toContain('guard')
 })

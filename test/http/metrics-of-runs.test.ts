@@ -117,3 +117,20 @@ it('pages that wait are those of runs that are under way: a run that failed amid
   expect(await measured('nightferry_pages_waiting')).toBe(2)
   await pool.query('delete from search_page; delete from submission')
 })
+
+it('a run that the guard stopped over a stream which is not in the configuration any more waits for nobody', async () => {
+  const held = await ended('partial')
+  await ferry.ledger.pool.query(
+    `insert into guard_plan (run_id, stream, reason, known, new, changed, gone, examples, state)
+     values ($1, 'omissions', 'empty', 5, 0, 0, 5, '[]', 'waiting')`,
+    [held],
+  )
+  const properties = { query: 'select', cursor: 'at', requires: [] }
+  const heldBy = async (streams: object) => {
+    const config = { ...deps.config, streams: streams as typeof deps.config.streams }
+    const text = await createMetrics({ ...deps, config }, ferry.ledger.db, '1.0.0').text()
+    return text.split('\n').find((line) => line.startsWith('nightferry_runs_held '))
+  }
+  expect(await heldBy({ properties, omissions: properties })).toBe('nightferry_runs_held 1')
+  expect(await heldBy({ properties })).toBe('nightferry_runs_held 0')
+})

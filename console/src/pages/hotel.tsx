@@ -15,6 +15,7 @@ import {
   type Happening,
   happeningsOf,
   nothingOpenWords,
+  searchedWords,
   staleWords,
   sumsOf,
   type Trace,
@@ -223,7 +224,7 @@ function Standing({ trace }: { trace: Trace }) {
           [
             'Came back',
             company === null ? '–' : counted(company.calculators, 'calculator'),
-            company?.searched_at ? `searched ${momentWords(company.searched_at)}` : undefined,
+            company === null ? undefined : searchedWords(company),
           ],
           [
             'Differences',

@@ -106,7 +106,7 @@ function nothingWords(tonight: GetTonightData): string {
   const hasRead =
     jobsThatRead.includes(job) && state !== 'running' && (verdict === 'succeeded' || verdict === 'partial')
   return hasRead
-    ? 'Nothing. Every row of the partner is accepted, or on its way.'
+    ? 'Nothing. Every row of the streams that are read is accepted, or on its way.'
     : 'Of what was read, no row needs a person.'
 }
 
@@ -116,6 +116,7 @@ function causeWords({ state, code, reason }: Cause): string {
   const [required = '', ...why] = (reason ?? '').split(' ')
   if (code === 'requires_key')
     return ['waits for the service to accept the API key', why.join(' ')].filter(Boolean).join(': ')
+  if (code === 'requires_overdue') return `waits behind request ${why.join(' ')}, which is overdue`
   const how = (code ?? '').replace('requires_', '').replaceAll('_', ' ')
   return `waits for its row of ${required}, which is ${how}${why.length > 0 ? `: ${why.join(' ')}` : ''}`
 }

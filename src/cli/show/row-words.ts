@@ -2,7 +2,7 @@ import { isOurStream } from '../../config/schema.ts'
 import type { PolicyWords } from '../../db/ledger/rows-to-retry.ts'
 import type { AbsenceCause, InputDifference } from '../../db/tables/difference-tables.ts'
 import type { GuardExample } from '../../db/tables/run-tables.ts'
-import type { PartnerTrace } from '../../db/trace/trace-partner.ts'
+import type { PartnerTrace, TracedCompany } from '../../db/trace/trace-partner.ts'
 import type { TracedRow } from '../../db/trace/trace-rows.ts'
 import type { HeldStream } from '../../pipeline/report/report.ts'
 import { streams } from '../../pipeline/streams/our-streams.ts'
@@ -196,6 +196,7 @@ function order({ stream, state }: RowGroup): number {
     'parked',
     'in_flight',
     'pending',
+    'unconfigured',
     'gone',
     'accepted',
   ].indexOf(state)
@@ -230,6 +231,10 @@ export function headlines(
     [count('in_flight'), (what) => `${what} on the way`],
     [count('pending'), (what) => `${what} pending; the next run sends them`],
     [
+      count('unconfigured'),
+      (what) => `${what} not accepted, of streams that are not in the configuration: no run sends them`,
+    ],
+    [
       count('gone'),
       (what) => `${what} gone in your database; nothing of them is sent, and what the service took stays there`,
     ],
@@ -256,5 +261,16 @@ function cameBack(company: PartnerTrace['company']): string {
   if (company === null) return 'It is not mapped to a company of the service, so nothing can come back.'
   if (company.name === null && company.calculators === 0) return 'No search has returned its company yet.'
   if (company.removed_at !== null) return 'The last searches no longer return its company.'
-  return `${counted(company.calculators, 'calculator')} came back.`
+  const calculators = counted(company.calculators, 'calculator')
+  const unrenewed = unrenewedWords(company)
+  if (unrenewed === null) return `${calculators} came back.`
+  return `${calculators} ${company.calculators === 1 ? 'stands' : 'stand'}; ${unrenewed}.`
+}
+
+/** What the last searches did not show of what came back; null where they showed all of it. Pure. */
+export function unrenewedWords(company: TracedCompany): string | null {
+  const { not_renewed_since: since, not_renewed_reason: reason, unrenewed_calculators: calculators } = company
+  if (since !== null) return `its company is not renewed since ${moment(since)} UTC (${reason})`
+  if (calculators === 0) return null
+  return `${calculators} of them not renewed since ${moment(company.calculators_not_renewed_since)} UTC`
 }

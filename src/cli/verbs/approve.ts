@@ -1,5 +1,7 @@
 import { night } from '../../config/known-names.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
+import { isConfiguredStream, type Requires } from '../../db/ledger/requirements.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
@@ -15,7 +17,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
   return await withDatabase(
     cli,
     options,
-    async ({ db }) => {
+    async ({ db }, config) => {
       if (!(await runExists(db, runId))) throw new UsageError(`There is no run ${runId}; nightferry runs lists them`)
       const plans = await plansOf(db, runId)
       refuseUnlessWaiting(runId, plans)
@@ -37,7 +39,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
           cli.stdout,
           options.dryRun
             ? `Nothing was approved. nightferry approve ${runId} lets this through.`
-            : `Approved. ${approvalWords(shown)}`,
+            : `Approved. ${approvalWords(shown, requirementsOf(config))}`,
         )
       }
       return exitCodes.well
@@ -47,11 +49,17 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
 }
 
 /** What an approval did: what is new or changed goes out with the next run, what is gone is marked so already. */
-function approvalWords(plans: readonly GuardPlan[]): string {
+function approvalWords(plans: readonly GuardPlan[], requires: Requires): string {
   const gone = plans.reduce((sum, plan) => sum + plan.gone, 0)
-  const sends = plans.some((plan) => plan.new + plan.changed > 0) || gone === 0
+  const toSend = plans.filter((plan) => plan.new + plan.changed > 0 || gone === 0).map(({ stream }) => stream)
+  const unsent = toSend.filter((stream) => !isConfiguredStream(requires, stream))
   const marked = `${counted(gone, 'row')} ${gone === 1 ? 'is' : 'are'} marked as gone; nothing is sent for that.`
-  return [...(gone > 0 ? [marked] : []), ...(sends ? [`The next run sends it: nightferry run ${night}`] : [])].join(' ')
+  const left = `No run sends rows of ${unsent.join(', ')}, which the configuration does not name.`
+  return [
+    ...(gone > 0 ? [marked] : []),
+    ...(toSend.length > unsent.length ? [`The next run sends it: nightferry run ${night}`] : []),
+    ...(unsent.length > 0 ? [left] : []),
+  ].join(' ')
 }
 
 function refuseUnlessWaiting(runId: number, plans: readonly GuardPlan[]): void {

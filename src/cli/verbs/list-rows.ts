@@ -32,7 +32,7 @@ const words: Record<ListedState, { none: string; narrowed: string; next: string 
   parked: {
     none: 'Nothing is parked.',
     narrowed: 'No parked row',
-    next: 'They are released by themselves once what they require is accepted.',
+    next: 'They are released by themselves once what they wait for is accepted, or has ended.',
   },
   unknown: {
     none: 'There is no row whose fate is unknown.',

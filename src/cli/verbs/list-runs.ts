@@ -226,6 +226,7 @@ function parkedBlock(parked: readonly ParkedBehind[]): string {
 
 /** What is waited for, and where it stands. */
 function waitsFor({ required, requirement_state: state, submission_id }: ParkedBehind): [string, string] {
+  if (state === 'overdue') return [`submission ${submission_id}`, 'overdue']
   if (state === 'key') return ['the API key', 'not accepted by the service (401)']
   const stands = state.replace('_', ' ')
   return [required, submission_id === null ? stands : `${stands} (submission ${submission_id})`]

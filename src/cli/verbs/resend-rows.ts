@@ -1,5 +1,5 @@
 import { night } from '../../config/known-names.ts'
-import { requireSettings } from '../../config/require-settings.ts'
+import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
@@ -44,7 +44,7 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
         ? await countRetryable(db, carried, filter)
         : await retryRejected({ db, now: cli.now }, carried, filter, actingUser(cli))
       if (total(streams) === 0) await requireHotel(db, options.partnerId)
-      return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
+      return { total: total(streams), streams, rows, held_run: await findHeldRun(db, requirementsOf(config)) }
     },
     options.dryRun ? 'read' : 'write',
   )

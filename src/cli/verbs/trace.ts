@@ -16,6 +16,7 @@ import {
   policyWords,
   type RowGroup,
   rowGroups,
+  unrenewedWords,
 } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
 import { nobodyLike, withDatabase } from '../with-database.ts'
@@ -195,6 +196,10 @@ function stateWords(group: RowGroup): string {
       return `parked ${since}: ${group.reason}`
     case 'pending':
       return `pending ${since}; the next run sends it`
+    case 'unconfigured': {
+      const last = group.code === null && group.reason === null ? '' : `; what was said of it last${by}: ${said}`
+      return `not accepted, and ${group.stream} is not in the configuration: no run reads or sends it${last}`
+    }
     default:
       return state satisfies never
   }
@@ -258,13 +263,15 @@ function whatCameBack({ company }: PartnerTrace): string {
 }
 
 function calculators(company: TracedCompany): string {
-  if (company.searched_at === null) return 'No search has been loaded yet.'
-  const asOf = `last search loaded ${moment(company.searched_at)}`
+  const { searched_at: searched } = company
+  const asOf = searched === null ? 'no search has been loaded whole yet' : `last search loaded ${moment(searched)}`
   if (company.changed_at === null) return `Nothing: no search has returned the company yet; ${asOf}.`
   const gone = company.removed_calculators > 0 ? `, ${company.removed_calculators} more are gone` : ''
   const tombstone =
     company.removed_at === null ? '' : ` The company itself is gone since ${moment(company.removed_at)}.`
-  return `${counted(company.calculators, 'calculator')}, last changed ${moment(company.newest_calculator_change)}${gone}; ${asOf}.${tombstone}`
+  const unrenewed = unrenewedWords(company)
+  const marked = unrenewed === null ? '' : `; ${unrenewed}`
+  return `${counted(company.calculators, 'calculator')}, last changed ${moment(company.newest_calculator_change)}${gone}; ${asOf}${marked}.${tombstone}`
 }
 
 function whatDiffers({ differences, row_differences }: PartnerTrace): string {

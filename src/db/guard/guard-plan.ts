@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../actions/record-action.ts'
 import type { Database } from '../database.ts'
+import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/run-tables.ts'
 
@@ -74,13 +75,15 @@ export async function plansOf(db: Database, runId: number): Promise<GuardPlan[]>
 
 /**
  * The plans that wait for a person, those of the newest run first. A run that reads a stream again puts aside that
- * stream's plan alone, so that they can be of several runs, and of any job.
+ * stream's plan alone, so that they can be of several runs, and of any job. One of a stream that is not in the
+ * configuration waits for nobody: no run would send what it lets through.
  */
-export async function waitingPlans(db: Database): Promise<NewPlan[]> {
+export async function waitingPlans(db: Database, requires: Requires): Promise<NewPlan[]> {
   return await db
     .selectFrom('guard_plan')
     .select(['run_id', 'stream', 'reason', 'known', 'new', 'changed', 'gone'])
     .where('state', '=', 'waiting')
+    .where(isConfigured(requires, sql`stream`))
     .orderBy('run_id', 'desc')
     .orderBy('stream')
     .execute()
@@ -121,14 +124,17 @@ export async function approvePlans(
  * was sent by it, also rows that the guard has nothing against. Null otherwise. It depends on no row, so that a query
  * asks it once.
  */
-export const heldRun: RawBuilder<number | null> = sql<number | null>`(
+export const heldRun = (requires: Requires): RawBuilder<number | null> => sql<number | null>`(
   select newest.run_id from (
     select run_id, held from run
     where held or exists (select from run_stream where run_stream.run_id = run.run_id)
     order by run_id desc limit 1
   ) newest
   where newest.held
-    and exists (select from guard_plan where guard_plan.run_id = newest.run_id and guard_plan.state = 'waiting'))`
+    and exists (
+      select from guard_plan
+      where guard_plan.run_id = newest.run_id and guard_plan.state = 'waiting'
+        and ${isConfigured(requires, sql`guard_plan.stream`)}))`
 
 /**
  * The numbers of rows that get their tombstone once a person approves, as an array: held by the guard, and as a rule
@@ -138,7 +144,7 @@ export const heldAsGone: RawBuilder<number[]> = sql<number[]>`array(
   select row_id from source_row where guard_run is not null and guard_change = 'gone')`
 
 /** The run of `heldRun`, by itself. */
-export async function findHeldRun(db: Database): Promise<number | null> {
-  const { rows } = await sql<{ run_id: number | null }>`select ${heldRun} as run_id`.execute(db)
+export async function findHeldRun(db: Database, requires: Requires): Promise<number | null> {
+  const { rows } = await sql<{ run_id: number | null }>`select ${heldRun(requires)} as run_id`.execute(db)
   return rows[0]?.run_id ?? null
 }

@@ -2,7 +2,8 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { isUnfinished } from '../tables/submission-tables.ts'
-import { lacksRequirement, type Requires } from './row-state.ts'
+import type { Requires } from './requirements.ts'
+import { lacksRequirement } from './row-state.ts'
 
 /** A kind of request and the streams whose rows travel in it. */
 export type KindStreams = { kind: string; streams: readonly string[] }

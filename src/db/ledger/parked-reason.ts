@@ -1,11 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import { heldRun } from '../guard/guard-plan.ts'
 import { keyRequirement } from '../service-key/service-key.ts'
-import { type Requires, requirementTable } from './row-state.ts'
+import { overdueRequirement } from './overdue-request.ts'
+import { isConfigured, type Requires, requirementTable } from './requirements.ts'
 
 /**
  * Where what a parked row waits for stands; `missing`: the partner never had such a row; `gone`: has it no longer;
- * `key`: it waits for no row, but for the service to accept the API key.
+ * `unconfigured`: its stream is not in the configuration; `key`: it waits for no row, but for the service to accept the
+ * API key; `overdue`: nor for that, but for a request that carries rows of the same hotel to end.
  */
 export type RequirementState =
   | 'missing'
@@ -16,11 +18,13 @@ export type RequirementState =
   | 'rejected'
   | 'unknown'
   | 'pending'
+  | 'unconfigured'
   | 'key'
+  | 'overdue'
 
 /** What a parked row waits for. */
 type WaitsFor = {
-  /** The stream that is required; `key` where it is none. */
+  /** The stream that is required; `key` or `submission` where it is none. */
   required: string
   requirement_state: RequirementState
   requirement_code: string | null
@@ -62,6 +66,10 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
       return keyDeniedWords(new Date(waits.requirement_since ?? 0), [code, reason])
     case 'pending':
       return `its ${required} row is pending; the next run sends that one first`
+    case 'unconfigured':
+      return `it requires ${required}, which is not in the configuration: no run reads or sends that row`
+    case 'overdue':
+      return `rows of its hotel are in submission ${waits.requirement_held_by}, which is overdue: each run looks at it again; if it never ends: docs/runbook.md, "A task that does not end"`
     default:
       return state satisfies never
   }
@@ -72,16 +80,17 @@ export type MaybeWaits = { [K in keyof WaitsFor]: WaitsFor[K] | null } | null
 
 /**
  * The first requirement of a row, which the query must call `row`, that is not met, and where it stands; where all are
- * met, that the service accepts the key, if it does not.
+ * met, that the service accepts the key, if it does not; and then the overdue request that it waits behind.
  */
 export function waitsFor(requires: Requires): RawBuilder<unknown> {
   const state: RawBuilder<RequirementState> = sql`case
+    when needed.held_by is null and not ${isConfigured(requires, sql`requirement.required`)} then 'unconfigured'
     when needed.row_id is null then 'missing'
     when needed.gone_at is not null then 'gone'
     when needed.held_by is not null then 'in_flight'
     when needed.invalid_reason is not null then 'invalid'
     when needed.refused_hash = needed.desired_hash then 'rejected'
-    when needed.guard_run is not null or ${heldRun} is not null then 'held'
+    when needed.guard_run is not null or ${heldRun(requires)} is not null then 'held'
     when needed.outcome = 'unknown' then 'unknown'
     else 'pending' end`
   const ofStreams = sql`(
@@ -94,7 +103,7 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
     from (
       select requirement.required, ${state} as requirement_state, needed.outcome_code, needed.outcome_reason,
              needed.invalid_reason, needed.held_by as requirement_held_by,
-             coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run
+             coalesce(needed.guard_run, ${heldRun(requires)}) as requirement_guard_run
       from ${requirementTable(requires)}
       left join ledger needed
         on needed.stream = requirement.required and needed.partner_id = row.partner_id
@@ -113,7 +122,9 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
            requirement_guard_run, requirement_since
     from (select 1 as rank, streams.* from ${ofStreams} streams
           union all
-          select 2 as rank, key.* from ${keyRequirement} key) ranked
+          select 2 as rank, key.* from ${keyRequirement} key
+          union all
+          select 3 as rank, overdue.* from ${overdueRequirement} overdue) ranked
     order by rank
     limit 1)`
 }

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
-import { lacksRequirement, type Requires, requirementTable } from './row-state.ts'
+import { type Requires, requirementTable } from './requirements.ts'
+import { lacksRequirement } from './row-state.ts'
 
 export type PlanKindOptions = {
   runId: number

@@ -2,6 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import { askBoth, type Database, type Hurry } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { keyDeniedSince } from '../service-key/service-key.ts'
+import { behindRequest } from './overdue-request.ts'
+import { isConfigured, type Requires, requirementTable } from './requirements.ts'
 import { codeTold, isDoubtfulRejection, outcomeTold } from './settle-outcomes.ts'
 
 /** Where a row stands, in the words of docs/glossary.md. */
@@ -9,6 +11,7 @@ const rowStates = [
   'gone',
   'accepted',
   'in_flight',
+  'unconfigured',
   'invalid',
   'rejected',
   'held',
@@ -23,7 +26,8 @@ export type RowState = (typeof rowStates)[number]
  * what keeps a row from being sent comes before what it waits for. `unknown` and `pending` go out in the next run.
  * `gone` rows carry a tombstone, and `held` ones wait for approval: the order is that of the sums of a report
  * (report-rows.ts). While the service does not accept the key, whatever could be sent otherwise is parked, also what is
- * planned already.
+ * planned already; and so is what waits behind an overdue request. What is pending of a stream that is not in the
+ * configuration is `unconfigured`, whatever else is wrong with it: no run sends it, and nobody need do anything.
  */
 export function rowState(requires: Requires): RawBuilder<RowState> {
   return sql<RowState>`case
@@ -33,32 +37,18 @@ export function rowState(requires: Requires): RawBuilder<RowState> {
       case when ${keyDeniedSince} is not null
                 and (select state = 'planned' from submission where submission_id = row.held_by) then 'parked'
            else 'in_flight' end
+    when not ${isConfigured(requires)} then 'unconfigured'
     when row.invalid_reason is not null then 'invalid'
     when row.refused_hash = row.desired_hash then 'rejected'
     when row.guard_run is not null then 'held'
     when ${lacksRequirement(requires)} then 'parked'
     -- The guard stops a run as a whole.
-    when ${heldRun} is not null then 'held'
-    when ${keyDeniedSince} is not null then 'parked'
+    when ${heldRun(requires)} is not null then 'held'
+    when ${keyDeniedSince} is not null or ${behindRequest} is not null then 'parked'
     when row.outcome = 'unknown' then 'unknown'
     -- The request as a whole was refused, and the row has not changed since.
     when row.outcome = 'rejected' and row.refused_hash is null and row.changed_at < row.outcome_at then 'rejected'
     else 'pending' end`
-}
-
-/** Per stream: the streams whose rows of the same property must be accepted before a row of it is sent. */
-export type Requires = Readonly<Record<string, readonly string[]>>
-
-/**
- * What streams require as a table `requirement (stream, required)`, to be read from in a query. As a list of values: a
- * function that unpacks a document is called for each row that is looked at.
- */
-export function requirementTable(requires: Requires): RawBuilder<unknown> {
-  const pairs = Object.entries(requires).flatMap(([stream, names]) =>
-    names.map((required) => sql`(${stream}::text, ${required}::text)`),
-  )
-  if (pairs.length === 0) return sql`(select null::text, null::text where false) as requirement(stream, required)`
-  return sql`(values ${sql.join(pairs)}) as requirement(stream, required)`
 }
 
 /**
@@ -175,6 +165,8 @@ type StatusCounts = {
   in_flight: number
   /** Held by the guard until a person approves, also rows that are accepted and would get their tombstone. */
   held: number
+  /** Neither accepted nor pending: no run sends them, because the stream is not in the configuration. */
+  unconfigured: number
   /** No longer at the partner; not counted among the rows. */
   gone: number
   oldest_pending: Date | null
@@ -191,7 +183,7 @@ export async function statusCounts(db: Database, requires: Requires, hurry?: Hur
   return counted.map(({ stream, rows, gone }) => {
     const other = byStream.get(stream) ?? { ...nothingElse, stream }
     const kept = rows - gone
-    return { ...other, rows: kept, accepted: kept - other.pending, gone }
+    return { ...other, rows: kept, accepted: kept - other.pending - other.unconfigured, gone }
   })
 }
 
@@ -204,6 +196,7 @@ const nothingElse: OtherCounts = {
   unknown: 0,
   in_flight: 0,
   held: 0,
+  unconfigured: 0,
   oldest_pending: null,
 }
 
@@ -229,12 +222,15 @@ async function countOthers(db: Database, requires: Requires): Promise<OtherCount
            count(*) filter (where state = 'rejected') as rejected,
            count(*) filter (where state = 'unknown') as unknown,
            count(*) filter (where held_by is not null and state <> 'parked') as in_flight,
-           count(*) filter (where state = 'held' or (state = 'accepted' and guard_change = 'gone')) as held,
-           min(changed_at) filter (where differs) as oldest_pending
+           count(*) filter (
+             where state = 'held' or (state = 'accepted' and guard_change = 'gone' and ${isConfigured(requires)})
+           ) as held,
+           count(*) filter (where state = 'unconfigured') as unconfigured,
+           min(changed_at) filter (where differs and ${isConfigured(requires)}) as oldest_pending
     from ledger row
-    cross join lateral (select row.pending and gone_at is null as differs) differing
     -- Not merged into each count, which would find out the state once for each.
     cross join lateral (select ${rowState(requires)} as state offset 0) stated
+    cross join lateral (select row.pending and gone_at is null and state <> 'unconfigured' as differs) differing
     where row.row_id = any(
       array(select row_id from acceptance where accepted_hash is distinct from wanted_hash)
       || array(select row_id from submission_row where submission_id in (select submission_id from held_property))
@@ -245,13 +241,14 @@ async function countOthers(db: Database, requires: Requires): Promise<OtherCount
 
 /**
  * When the oldest change was seen that the service has not accepted, whatever it waits for; null: all are accepted.
+ * What no run sends, because its stream is not in the configuration, does not count: it would be the oldest for ever.
  * Looks only at rows that are pending, by their index: as an array, which the planner takes for short. It takes nearly
  * every row for pending, and a join would read all of a large ledger.
  */
-export async function oldestUnaccepted(db: Database): Promise<Date | null> {
+export async function oldestUnaccepted(db: Database, requires: Requires): Promise<Date | null> {
   const { rows } = await sql<{ oldest: Date | null }>`
     select min(changed_at) as oldest from source_row
-    where gone_at is null
+    where gone_at is null and ${isConfigured(requires, sql`stream`)}
       and row_id = any(array(select row_id from acceptance where accepted_hash is distinct from wanted_hash))`.execute(
     db,
   )

@@ -2,7 +2,8 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { foundOtherwise } from './found-otherwise.ts'
-import { isCarried, isSince, type Requires } from './row-state.ts'
+import type { Requires } from './requirements.ts'
+import { isCarried, isSince } from './row-state.ts'
 import type { RetryCounts } from './rows-to-retry.ts'
 
 /**

@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from './parked-reason.ts'
+import type { Requires } from './requirements.ts'
 import {
   isAmongPending,
   newestAmongPending,
   passes,
-  type Requires,
   type RowFilter,
   type RowState,
   rowState,
@@ -95,7 +95,7 @@ export async function pageOfRows(
       ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
-           coalesce(row.guard_run, ${heldRun}) as held_run, policy_after, policy_sent, policy_times,
+           coalesce(row.guard_run, ${heldRun(requires)}) as held_run, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
     from ${among} row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')

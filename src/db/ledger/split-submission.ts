@@ -2,7 +2,8 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { Submission, SubmissionState } from '../tables/submission-tables.ts'
-import { lacksRequirement, type Requires } from './row-state.ts'
+import type { Requires } from './requirements.ts'
+import { lacksRequirement } from './row-state.ts'
 import { withCarriedRows } from './settle-outcomes.ts'
 
 /** A request of the family that a split request has: the first one and all that came of it. */

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
-import { isAmongPending, type Requires, type RowState, rowState } from '../ledger/row-state.ts'
+import { isConfigured, type Requires } from '../ledger/requirements.ts'
+import { isAmongPending, type RowState, rowState } from '../ledger/row-state.ts'
 import { isForDestination, isOfDestination, isWhole, otherDestination } from '../runs/newest-runs.ts'
 import type { Run } from '../tables/run-tables.ts'
 
@@ -67,7 +68,10 @@ export async function durationsOf(db: Database, job: string, limit: number): Pro
 /** How many rows are in one state, and of how many hotels. */
 type Need = { state: RowState; rows: number; hotels: number }
 
-/** What is pending now, by state, with what the guard holds of accepted rows because it is gone at the partner. */
+/**
+ * What is pending now, by state, with what the guard holds of accepted rows because it is gone at the partner; without
+ * what no run sends, because its stream is not in the configuration.
+ */
 export async function needsOf(db: Database, requires: Requires): Promise<Need[]> {
   const { rows } = await sql<Need>`
     select state, count(*) as rows, count(distinct partner_id) as hotels
@@ -75,9 +79,9 @@ export async function needsOf(db: Database, requires: Requires): Promise<Need[]>
       (select row.partner_id, ${rowState(requires)} as state from ledger row where ${isAmongPending()} offset 0)
       union all
       select partner_id, 'held' from ledger
-      where row_id = any(${heldAsGone}) and not pending and gone_at is null
+      where row_id = any(${heldAsGone}) and not pending and gone_at is null and ${isConfigured(requires, sql`stream`)}
     ) stated
-    where state not in ('accepted', 'gone')
+    where state not in ('accepted', 'gone', 'unconfigured')
     group by state order by rows desc, state limit 20`.execute(db)
   return rows
 }

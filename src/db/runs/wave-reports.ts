@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { type RequirementState, waitsFor } from '../ledger/parked-reason.ts'
-import { type Requires, rowState } from '../ledger/row-state.ts'
+import type { Requires } from '../ledger/requirements.ts'
+import { rowState } from '../ledger/row-state.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
 import { besideOthers } from './run-life.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
 import { differencesOf, rowDifferencesOf } from '../differences/difference-records.ts'
-import type { Requires } from '../ledger/row-state.ts'
+import type { Requires } from '../ledger/requirements.ts'
 import type { ResendPolicy } from '../ledger/rows-to-retry.ts'
 import type { DifferencesView, InputDifference } from '../tables/difference-tables.ts'
 import type { ActionVerb } from '../tables/run-tables.ts'
@@ -115,6 +115,12 @@ export type TracedCompany = {
   calculators: number
   removed_calculators: number
   newest_calculator_change: Date | null
+  /** Since when searches do not renew the company as a whole, and a stable code of why; what came back of it stands. */
+  not_renewed_since: Date | null
+  not_renewed_reason: string | null
+  /** Of the calculators, those that by themselves are not renewed, and since when the first of them. */
+  unrenewed_calculators: number
+  calculators_not_renewed_since: Date | null
   /** When the last search ended of which every page was loaded. */
   searched_at: Date | null
 }
@@ -131,6 +137,13 @@ async function traceCompany(db: Database, partnerId: string): Promise<TracedComp
              as removed_calculators,
            (select max(changed_at) from calculators where calculators.company_id = mapping.company_id)
              as newest_calculator_change,
+           unrenewed.since as not_renewed_since, unrenewed.reason as not_renewed_reason,
+           (select count(*) from not_renewed join calculators using (calculator_id)
+             where part = 'calculator' and not_renewed.company_id = mapping.company_id and removed_at is null)
+             as unrenewed_calculators,
+           (select min(since) from not_renewed join calculators using (calculator_id)
+             where part = 'calculator' and not_renewed.company_id = mapping.company_id and removed_at is null)
+             as calculators_not_renewed_since,
            (select max(ended.loaded_at)
             from (
               select max(loaded_at) as loaded_at
@@ -141,6 +154,8 @@ async function traceCompany(db: Database, partnerId: string): Promise<TracedComp
             ) ended) as searched_at
     from mapping
     left join companies on companies.company_id = mapping.company_id
+    -- The view of companies shows the mark of a name alike.
+    left join not_renewed unrenewed on unrenewed.company_id = mapping.company_id and unrenewed.part = 'company'
     where mapping.partner_id = ${partnerId}`.execute(db)
   return rows[0] ?? null
 }

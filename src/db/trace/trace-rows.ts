@@ -3,7 +3,8 @@ import { type Database, type Listed, listed } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { acceptedBy } from '../ledger/found-otherwise.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from '../ledger/parked-reason.ts'
-import { type Requires, type RowState, rowState } from '../ledger/row-state.ts'
+import type { Requires } from '../ledger/requirements.ts'
+import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/rows-to-retry.ts'
 import { outcomeTold } from '../ledger/settle-outcomes.ts'
 import { otherDestination } from '../runs/newest-runs.ts'
@@ -59,14 +60,16 @@ export async function traceRows(
     select stated.stream, stated.row_key, stated.content, stated.state,
            case when state = 'accepted' then taken.outcome else stated.outcome end as outcome,
            case when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
+                  or (state = 'unconfigured' and invalid_reason is null)
              then outcome_code end as code,
-           case when state = 'invalid' then invalid_reason
+           case when state in ('invalid', 'unconfigured') and invalid_reason is not null then invalid_reason
+                when state = 'unconfigured' then outcome_reason
                 when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
                   then outcome_reason end as reason,
            case when state = 'accepted' then taken.submission_id
                 else coalesce(held_by, outcome_submission) end as submission_id,
            first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
-           coalesce(guard_run, case when state = 'held' then ${heldRun} end) as held_run,
+           coalesce(guard_run, case when state = 'held' then ${heldRun(requires)} end) as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
            stated.waits, past.past, case when state = 'rejected' then policy_after
              end as policy_after, policy_sent, policy_times

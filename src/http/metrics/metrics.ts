@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
+import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
 import { isForDestination, isOfDestination, isWhole } from '../../db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
@@ -173,11 +174,12 @@ const rowStates = [
   'unknown',
   'in_flight',
   'held',
+  'unconfigured',
   'gone',
 ] as const
 
 type RunCount = { job: string; verdict: string; runs: number; started_at: Date | null; finished_at: Date | null }
-type Counts = { pages_waiting: number; notifications_pending: number; runs_held: number }
+type Counts = { pages_waiting: number; notifications_pending: number }
 
 type Measured = Counts & {
   runs: RunCount[]
@@ -187,6 +189,7 @@ type Measured = Counts & {
   steps: Awaited<ReturnType<typeof lastStepTimes>>
   /** What the requests of the newest run for the destination in use that sent any came to. */
   sent: { kind: string; repeats: number; bytes: number }[]
+  runs_held: number
   oldest_unaccepted: Date | null
   key_refused: boolean
   skew_seconds: number | null
@@ -194,6 +197,7 @@ type Measured = Counts & {
 
 /** What the database says of runs, rows and requests. Each query counts by an index, or over what is unfinished. */
 async function measure(db: Database, config: Config): Promise<Measured> {
+  const requires = requirementsOf(config)
   // A part of a job, what the guard stopped, what went to another destination and what a clock that was ahead began
   // say nothing of how the job stands.
   const tells = sql`${isWhole} and ${isForDestination} and (not held or verdict = 'failed')
@@ -219,8 +223,7 @@ async function measure(db: Database, config: Config): Promise<Measured> {
              select count(*) from search_page join submission using (submission_id) join run using (run_id)
              where search_page.state = 'listed' and run.state = 'running'
            ) as pages_waiting,
-           (select count(*) from notification where next_at is not null) as notifications_pending,
-           (select count(distinct run_id) from guard_plan where state = 'waiting') as runs_held`.execute(db)
+           (select count(*) from notification where next_at is not null) as notifications_pending`.execute(db)
   const sent = await sql<Measured['sent'][number]>`
     select kind, sum(repeats)::float8 as repeats, coalesce(sum(payload_bytes), 0)::float8 as bytes
     from submission
@@ -230,15 +233,17 @@ async function measure(db: Database, config: Config): Promise<Measured> {
       order by run_id desc limit 1
     ) group by kind`.execute(db)
   const skew = await skewInUse(db)
+  const held = await waitingPlans(db, requires)
   return {
     runs: runs.rows,
-    streams: await statusCounts(db, requirementsOf(config)),
+    streams: await statusCounts(db, requires),
     requests: requests.rows,
     looks: looks.rows,
-    ...(counts.rows[0] ?? { pages_waiting: 0, notifications_pending: 0, runs_held: 0 }),
+    ...(counts.rows[0] ?? { pages_waiting: 0, notifications_pending: 0 }),
+    runs_held: new Set(held.map(({ run_id }) => run_id)).size,
     steps: await lastStepTimes(db),
     sent: sent.rows,
-    oldest_unaccepted: await oldestUnaccepted(db),
+    oldest_unaccepted: await oldestUnaccepted(db, requires),
     key_refused: (await deniedKeyInUse(db)) !== null,
     skew_seconds: skew === null ? null : skew.lowMs / 1000,
   }

@@ -3,7 +3,7 @@ import { carryingJobs, night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
-import type { Requires } from '../../db/ledger/row-state.ts'
+import type { Requires } from '../../db/ledger/requirements.ts'
 import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts'
 import { durationsOf, listNights, needsOf, newestTasks, streamsOfRun } from '../../db/nights/night-facts.ts'
 import { newestRuns } from '../../db/runs/newest-runs.ts'
@@ -156,7 +156,7 @@ export const nightRoutes: readonly Route[] = [
       const key = `needs ${run?.run_id} ${run?.state}`
       const { answer, asOf } = await cacheOf(context).often(key, now, () => needsWithCauses(db, requires))
       const { needs, causes, moreCauses } = answer
-      const held = await waitingPlans(db)
+      const held = await waitingPlans(db, requires)
       const { jobs } = await jobStandings(db, config, now)
       const job = nextOf(jobs.filter((one) => carrying.includes(one.job)))
       const timeZone = shownZone(config)

@@ -32,18 +32,19 @@ export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const last = (await newestOnLedger(db)) ?? null
   const key = await deniedKeyInUse(db)
   const skew = await skewInUse(db)
+  const requires = requirementsOf(config)
   const searches = config.pull.searches.map(({ name }) => name)
   return {
     last_run: last === null ? null : withRemarks(last),
     elsewhere: last === null ? await newestElsewhere(db) : null,
-    held: await waitingPlans(db),
+    held: await waitingPlans(db, requires),
     key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
     service_clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
     custom_properties: await missingProperties(db, config.pull.customPropertyIds),
     pages: last === null ? null : await pageProgress(db, last.run_id, searchKind),
     not_renewed: await countUnrenewed(db),
     webhooks: await webhookNotices({ config, db }),
-    streams: await statusCounts(db, requirementsOf(config), hurry),
+    streams: await statusCounts(db, requires, hurry),
     searches: await searchStandings(db, searches, documentKindNames),
     request_sizes: await batchSizes(db),
   }

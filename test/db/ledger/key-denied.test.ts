@@ -7,7 +7,7 @@ import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
 import { openLedger } from './ledger.ts'
 
-const requires = { framework_answers: ['properties'] } as const
+const requires = { framework_answers: ['properties'], properties: [] } as const
 const said = { errorCode: 'api_key_expired', serviceMessage: 'It\0expired.' }
 
 const ledger = await ofThisFile(openLedger())

@@ -106,10 +106,10 @@ describe('rejected rows', () => {
 it('status says of the oldest change that is not accepted what the metrics say', async () => {
   const config = settings.parse({ exchange: {}, partner: {} })
   const of = async () => (await statusOf(ledger.db, config, new Date(), 'none')).oldest_unaccepted_since
-  const oldest = await oldestUnaccepted(ledger.db)
+  const oldest = await oldestUnaccepted(ledger.db, {})
   expect(oldest).toBeInstanceOf(Date)
   expect(await of()).toEqual(oldest)
   await sql`update acceptance set accepted_hash = wanted_hash`.execute(ledger.db)
-  expect(await oldestUnaccepted(ledger.db)).toBeNull()
+  expect(await oldestUnaccepted(ledger.db, {})).toBeNull()
   expect(await of()).toBeNull()
 })

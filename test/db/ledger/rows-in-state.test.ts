@@ -11,7 +11,7 @@ import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
 import { openLedger } from './ledger.ts'
 
-const requires = { calculator_settings: ['properties'], framework_answers: ['properties'] }
+const requires = { calculator_settings: ['properties'], framework_answers: ['properties'], properties: [] }
 
 const ledger = await ofThisFile(openLedger())
 beforeEach(async () => {

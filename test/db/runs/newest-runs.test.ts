@@ -78,7 +78,7 @@ describe('the newest run', () => {
     )
     await run('housekeeping')
     await run('nightly-sync', { state: 'skipped' })
-    expect(await findHeldRun(ledger.db)).toBe(held)
+    expect(await findHeldRun(ledger.db, {})).toBe(held)
   })
 
   it('the newest run that carried the data through did all of its job, and was not stopped', async () => {
