@@ -4,8 +4,10 @@ import { storableJson, storableText } from '../../../db/copy-text.ts'
 import { aloneCode, type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
+  failsWhatever,
   insertPart,
   lockFamily,
+  notTheRowsWords,
   rootOf,
   rowsToSplit,
   taskOf,
@@ -20,7 +22,7 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { lostFileCode, moveSubmission, unreadableCode } from '../move-submission.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './judge-error.ts'
+import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict, tellingDepth } from './judge-error.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
 function isBareError({ taskStatuses }: Contract, task: Task): boolean {
@@ -93,11 +95,12 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
 }
 
 /**
- * Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which tell whether
- * it is the row; and what was shown not to be the rows in this run is not split another time.
+ * A row that failed alone, and no part of its request passed, is not at fault where the run has shown that all of the
+ * kind fails. Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which
+ * tell whether it is the row; and what was shown not to be the rows in this run is not split another time.
  */
 async function judge(
-  { config }: Deps,
+  { config, contract }: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   family: readonly Part[],
@@ -105,8 +108,13 @@ async function judge(
 ): Promise<SplitVerdict> {
   const { row_count: rows, depth } = submission
   const verdict = judgeFailedPart({ rows, depth, family, maxSplits: config.push.maxSplits })
-  if ('task' in failure || verdict === 'wait') return verdict
+  if (verdict === 'wait') return verdict
   const told = family.some(({ fate }) => fate === 'passed')
+  if ('task' in failure) {
+    const { success, partialSuccess } = contract.taskStatuses
+    const mayBeOutage = verdict === 'alone' && !told
+    return mayBeOutage && (await failsWhatever(trx, submission, [success, partialSuccess])) ? 'not_the_rows' : verdict
+  }
   if (depth === 0 && verdict === 'split' && (await wasNotTheRows(trx, submission, failure.refusal.code))) {
     return 'not_the_rows'
   }
@@ -233,7 +241,7 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
       return {
         outcome: 'unknown',
         code: 'task_error',
-        reason: `${said} (submission ${rootOf(submission)} was split, and every part failed alike, so it is not the rows)`,
+        reason: `${said} (${splitOf(submission)} was split, and every part failed alike, ${notTheRowsWords}`,
       }
     case 'too_many':
       return {
@@ -244,6 +252,11 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
     default:
       return verdict satisfies never
   }
+}
+
+/** The request that showed that it is not the rows: what fails alone is too few to show it. */
+function splitOf(submission: Submission): string {
+  return submission.depth < tellingDepth ? 'another request of the run' : `submission ${rootOf(submission)}`
 }
 
 function outcomeOfRefusal(
