@@ -52,7 +52,7 @@ export const pushSettings = section(
     maxValuesPerUpsert: count('Custom property values per companies upsert.', 10_000, 1, 100_000),
     maxHoldersPerUpsert: count('Standard holders per upsert.', 10_000, 1, 100_000),
     firstRows: count(
-      'Rows in the first requests of a kind. From then on the size is learned: doubled while requests succeed in time, halved when one fails, and never above the limits given here.',
+      'Rows in the first requests of a kind. From then on the size is learned: doubled while requests succeed in time, halved when one fails, to four rows at least, and never above the limits given here.',
       1_000,
       1,
       100_000,

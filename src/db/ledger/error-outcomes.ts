@@ -25,6 +25,9 @@ export type NamedError = {
 /** The question that each data point answers: an error may name an answer by its question only. */
 export type Questions = readonly { data_point_id: string; question_id: string }[]
 
+/** Of a submission and of its rows: the task lists failed rows that are none of the request. */
+export const unmatchedCode = 'unmatched_errors'
+
 /** An error that matches no row may mean any of them, so none of those that are left can be taken for accepted. */
 const unmatchedErrors: RowOutcome = {
   outcome: 'unknown',

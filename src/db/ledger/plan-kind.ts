@@ -72,12 +72,13 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
 }
 
 /**
- * Whether a row, called `row`, was sent in this run as it is. A row has one request at a time, and that of its outcome
+ * Whether a row, called `row`, was sent in this run as it is; one whose outcome is forgotten, because it is to be sent
+ * again, was not. A row has one request at a time, and that of its outcome
  * is the last: one line is looked up, however many nights have sent the row. As the first line from its key on: asked
  * for the row by its number, a planner that knows of few nights would read the lines of all of them.
  */
 function wasTried({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
-  return sql<boolean>`coalesce((
+  return sql<boolean>`(row.outcome is not null and coalesce((
     -- By the request, not by the run: a run may have thousands of them.
     select last.run_id = ${runId}
       -- What was too large for the service is tried again in smaller requests.
@@ -88,7 +89,7 @@ function wasTried({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
         where (submission_id, row_id) >= (last.submission_id, row.row_id)
         order by submission_id, row_id
         limit 1)
-    from submission last where last.submission_id = row.outcome_submission), false)`
+    from submission last where last.submission_id = row.outcome_submission), false))`
 }
 
 /**

@@ -41,6 +41,14 @@ export function policyOf(policies: readonly ResendPolicy[]): RawBuilder<unknown>
 }
 
 /**
+ * Whether a row, called `row`, would go out as it is, but for its rejection. An invalid one would not, and is rejected
+ * no less once it is valid: it waits for a policy, or a person, until then.
+ */
+const isKeptOut = sql<boolean>`(
+  row.pending and row.refused_hash = row.desired_hash and row.invalid_reason is null and row.held_by is null
+    and row.gone_at is null and row.guard_run is null)`
+
+/**
  * Makes ready what the policies send again by now. Once a run, as its preflight begins: a row that is rejected again
  * waits for the next one, so a policy without a bound is no loop. The count is of this very content; other content
  * begins again.
@@ -61,8 +69,7 @@ export async function releaseByPolicy(
       from ledger row
       cross join lateral ${policyOf(policies)} policy
       where row.refused_hash is not null and row.outcome_code = any(${codes}::text[])
-        and row.refused_hash = row.desired_hash and row.pending
-        and row.held_by is null and row.gone_at is null and row.guard_run is null and ${isCarried(carried)}
+        and ${isKeptOut} and ${isCarried(carried)}
         -- The server's own clock dated the outcome: where ours is behind it, ours says nothing.
         and policy.policy_after <= greatest(${now}, clock_timestamp())
     ),
@@ -87,12 +94,7 @@ function retryable(carried: readonly string[], filter: RowFilter): RawBuilder<bo
   const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
   return sql<boolean>`(
     ${isCarried(carried)}
-    and row.pending
-    and row.refused_hash = row.desired_hash
-    and row.invalid_reason is null
-    and row.held_by is null
-    and row.gone_at is null
-    and row.guard_run is null
+    and ${isKeptOut}
     and row.retry_action is null
     and ${passes(filter, told)})`
 }

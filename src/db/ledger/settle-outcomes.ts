@@ -64,10 +64,7 @@ export async function settleRows(
   // What was sent is read after it: a mapping that moves hotels denies what is in flight of them (`lockSettlements`).
   await sql`lock table held_property in row exclusive mode`.execute(trx)
   await withCarriedRows(trx, submissionId, async () => {
-    await sql`
-      create temp table verdict (
-        row_id bigint, outcome text, code text, reason text, may_be_taken boolean not null default false)
-      on commit drop`.execute(trx)
+    await createVerdicts(trx)
     const rest = await decide()
     const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
     const codeOfRow = sql`case when verdict.row_id is null then ${code} else verdict.code end`
@@ -119,6 +116,30 @@ export async function settleRows(
       select from released limit 1`.execute(trx)
     await sql`drop table verdict`.execute(trx)
   })
+}
+
+/**
+ * Finds out what `settleRows` would be told of a submission's rows, and settles none.
+ * @param decide as `settleRows` has it.
+ */
+export async function withVerdicts<T>(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  decide: () => Promise<T>,
+): Promise<T> {
+  return await withCarriedRows(trx, submissionId, async () => {
+    await createVerdicts(trx)
+    const decided = await decide()
+    await sql`drop table verdict`.execute(trx)
+    return decided
+  })
+}
+
+async function createVerdicts(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table verdict (
+      row_id bigint, outcome text, code text, reason text, may_be_taken boolean not null default false)
+    on commit drop`.execute(trx)
 }
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */

@@ -48,6 +48,29 @@ export async function wasNotTheRows(
   return rows.length > 0
 }
 
+/**
+ * Whether, of this kind in a run, a request whose task failed was split and failed in every part, and nothing that was
+ * planned since has passed: it is not the rows.
+ * @param passed the statuses of tasks that got through.
+ */
+export async function failsWhatever(
+  trx: Transaction<Schema>,
+  { run_id, kind }: Pick<Submission, 'run_id' | 'kind'>,
+  passed: readonly string[],
+): Promise<boolean> {
+  const { rows } = await sql<{ fails: boolean | null }>`
+    select max(submission_id) filter (
+             where depth > 1 and state = 'settled' and rest_code = 'task_error'
+               and rest_reason like ${`%${notTheRowsWords}`})
+           > coalesce(max(submission_id) filter (where task_status = any(${passed}::text[])), 0) as fails
+    from submission
+    where run_id = ${run_id} and kind = ${kind}`.execute(trx)
+  return rows[0]?.fails ?? false
+}
+
+/** How the reason ends that is kept of rows which failed with every part of their request. */
+export const notTheRowsWords = 'so it is not the rows)'
+
 /** The task of a submission as it came; null where it has not ended. Each may be as long as an answer may be. */
 export async function taskOf(trx: Transaction<Schema>, submissionId: number): Promise<unknown> {
   const { task } = await trx

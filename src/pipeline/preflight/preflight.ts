@@ -41,12 +41,15 @@ const batchRows = 500
 export async function preflight(deps: Deps, run: Run): Promise<void> {
   const { db, logger } = deps
   const carried = carriedStreams(deps.contract, deps.config)
-  const again = await releaseResends(db, requirementsOf(deps.config), carried)
-  if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
-  const retried = await releaseRetries(db, carried)
-  if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
-  const resent = await releaseByPolicy(db, carried, resendPolicies(deps.config, deps.contract), deps.now())
-  if (resent > 0) logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
+  // Begun again after its rows were counted, it would send more than it counted: what is asked for since waits.
+  if (!(await hasCounted(db, run.run_id))) {
+    const again = await releaseResends(db, requirementsOf(deps.config), carried)
+    if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
+    const retried = await releaseRetries(db, carried)
+    if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
+    const resent = await releaseByPolicy(db, carried, resendPolicies(deps.config, deps.contract), deps.now())
+    if (resent > 0) logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
+  }
   await countPending(db, run.run_id)
   const judged = await judgeRows(deps, run.started_at)
   logger.info({ run_id: run.run_id, ...judged }, 'preflight_done')
@@ -168,6 +171,18 @@ function checkPartnerId(partnerId: string): string | null {
 /** What is odd about a row, none of which is certain to be wrong. Pure. */
 export function rowWarnings(reference: ReferenceIndex, stream: string, content: RowContent): RowWarning[] {
   return isOurStream(stream) ? (streams[stream].warn?.(content, reference) ?? []) : []
+}
+
+/** Whether the rows that were pending for a run are counted. */
+async function hasCounted(db: Database, runId: number): Promise<boolean> {
+  const counted = await db
+    .selectFrom('run_stream')
+    .select('stream')
+    .where('run_id', '=', runId)
+    .where('pending', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+  return counted !== undefined
 }
 
 /**

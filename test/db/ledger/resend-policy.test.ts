@@ -47,6 +47,15 @@ describe('a rejected row', () => {
     expect(await rejectedInRun()).toBe(1)
   })
 
+  it('a rejected row that is invalid by now takes none of the times of a policy', async () => {
+    await property('a')
+    await rejectedInRun()
+    await sql`update acceptance set invalid_reason = 'its question is gone'`.execute(ledger.db)
+    expect(await releaseByPolicy(ledger.db, streamNames, [policy({ times: 1 })], later(hour))).toBe(0)
+    await sql`update acceptance set invalid_reason = null`.execute(ledger.db)
+    expect(await releaseByPolicy(ledger.db, streamNames, [policy({ times: 1 })], later(hour))).toBe(1)
+  })
+
   it('a rejected row does not wait for a time that lies ahead, because the clock was put back since', async () => {
     await property('a')
     await rejectedInRun()

@@ -100,7 +100,10 @@ export type SplitVerdict =
   | 'wait'
 
 /** The levels on which every part must fail before the rows count as not the reason. */
-const tellingDepth = 2
+export const tellingDepth = 2
+
+/** Rows of the smallest request that has all of these parts: fewer cannot tell an outage from a row. */
+export const tellingRows = 2 ** tellingDepth
 
 /**
  * Judges a request whose task ended in Error without naming a row. Pure.

@@ -1,11 +1,14 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
-import { aloneCode, type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
+import { unmatchedCode } from '../../../db/ledger/error-outcomes.ts'
+import { aloneCode, type RowOutcome, settleRows, withVerdicts } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
+  failsWhatever,
   insertPart,
   lockFamily,
+  notTheRowsWords,
   rootOf,
   rowsToSplit,
   taskOf,
@@ -20,7 +23,8 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { lostFileCode, moveSubmission, unreadableCode } from '../move-submission.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './judge-error.ts'
+import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict, tellingDepth, unnamedRows } from './judge-error.ts'
+import { outcomesOfErrors } from './outcomes-of-errors.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
 function isBareError({ taskStatuses }: Contract, task: Task): boolean {
@@ -37,7 +41,42 @@ export function isBareWithoutFile(contract: Contract, task: Task): boolean {
 
 /** Whether a submission's task says of no row what became of it, and never will: its file, if any, was given up. */
 export function saysNothing(contract: Contract, { error_code }: Pick<FamilyMember, 'error_code'>, task: Task): boolean {
-  return isBareError(contract, task) || (error_code === lostFileCode && isBareWithoutFile(contract, task))
+  return (
+    isBareError(contract, task) ||
+    (error_code === lostFileCode && isBareWithoutFile(contract, task)) ||
+    (error_code === unmatchedCode && mayNameNoRow(contract, task))
+  )
+}
+
+/** A task that ended in Error and tells of rows by its error rows alone, which may all be none of the request. */
+function mayNameNoRow({ taskStatuses }: Contract, task: Task): boolean {
+  return task.status === taskStatuses.error && task.rowErrors.length > 0 && task.fileUrl === null
+}
+
+/**
+ * Whether a task ended in Error and lists failed rows of which none is one of the request: it says as little as one
+ * that lists none. That is noted with the submission, and so is what it lists. One that names a property with another
+ * company says something of it.
+ */
+export async function namesNoRow({ contract, db }: Deps, submission: Submission, task: Task): Promise<boolean> {
+  if (!mayNameNoRow(contract, task)) return false
+  const { submission_id: id } = submission
+  return await db.transaction().execute(async (trx) => {
+    const { unmatched, elsewhere } = await withVerdicts(trx, id, () =>
+      outcomesOfErrors({ contract }, trx, submission, task, unnamedRows(contract, task)),
+    )
+    if (unmatched < task.rowErrors.length || elsewhere.length > 0) return false
+    await trx
+      .updateTable('submission')
+      .set({
+        error_code: unmatchedCode,
+        error_message: 'none of the failed rows that the task lists is of the request',
+      })
+      .where('submission_id', '=', id)
+      .where('state', '=', 'terminal')
+      .execute()
+    return true
+  })
 }
 
 /**
@@ -93,11 +132,12 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
 }
 
 /**
- * Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which tell whether
- * it is the row; and what was shown not to be the rows in this run is not split another time.
+ * A row that failed alone, and no part of its request passed, is not at fault where the run has shown that all of the
+ * kind fails. Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which
+ * tell whether it is the row; and what was shown not to be the rows in this run is not split another time.
  */
 async function judge(
-  { config }: Deps,
+  { config, contract }: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   family: readonly Part[],
@@ -105,8 +145,13 @@ async function judge(
 ): Promise<SplitVerdict> {
   const { row_count: rows, depth } = submission
   const verdict = judgeFailedPart({ rows, depth, family, maxSplits: config.push.maxSplits })
-  if ('task' in failure || verdict === 'wait') return verdict
+  if (verdict === 'wait') return verdict
   const told = family.some(({ fate }) => fate === 'passed')
+  if ('task' in failure) {
+    const { success, partialSuccess } = contract.taskStatuses
+    const mayBeOutage = verdict === 'alone' && !told
+    return mayBeOutage && (await failsWhatever(trx, submission, [success, partialSuccess])) ? 'not_the_rows' : verdict
+  }
   if (depth === 0 && verdict === 'split' && (await wasNotTheRows(trx, submission, failure.refusal.code))) {
     return 'not_the_rows'
   }
@@ -208,9 +253,11 @@ function partOf(contract: Contract, member: FamilyMember, task: unknown): Part {
   if (task === null) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const read = decodeTask(contract, task)
   if (saysNothing(contract, member, read)) return { depth, fate: 'failed', settled }
-  // Its file may yet say which rows failed, or turn out to be lost; one that was given up was not read.
+  // Its file may yet say which rows failed, or turn out to be lost, and its error rows may name none; one that was
+  // given up was not read.
   const unread = state !== 'settled' && member.error_code !== unreadableCode
-  if (unread && isBareWithoutFile(contract, read)) return { depth, fate: settled ? 'nothing' : 'open', settled }
+  const mayYetFail = isBareWithoutFile(contract, read) || mayNameNoRow(contract, read)
+  if (unread && mayYetFail) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const { success, partialSuccess, error } = contract.taskStatuses
   return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
 }
@@ -222,7 +269,9 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
   const unreadable = submission.error_code === unreadableCode
   const said = unreadable
     ? `the task ended as ${task.status}; ${submission.error_message ?? ''}`
-    : task.generalErrors.join('; ') || `the task ended as ${task.status} and does not name this row`
+    : task.generalErrors.join('; ') ||
+      listedErrors(task) ||
+      `the task ended as ${task.status} and does not name this row`
   if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
   switch (verdict) {
     case 'alone':
@@ -233,7 +282,7 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
       return {
         outcome: 'unknown',
         code: 'task_error',
-        reason: `${said} (submission ${rootOf(submission)} was split, and every part failed alike, so it is not the rows)`,
+        reason: `${said} (${splitOf(submission)} was split, and every part failed alike, ${notTheRowsWords}`,
       }
     case 'too_many':
       return {
@@ -244,6 +293,18 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
     default:
       return verdict satisfies never
   }
+}
+
+/** The first words of error rows that are none of the request: what the service says of a row that it cannot name. */
+function listedErrors({ rowErrors }: Task): string {
+  const words = new Set(rowErrors.slice(0, 10).map(({ message, reason }) => message ?? reason ?? ''))
+  words.delete('')
+  return [...words].slice(0, 3).join('; ')
+}
+
+/** The request that showed that it is not the rows: what fails alone is too few to show it. */
+function splitOf(submission: Submission): string {
+  return submission.depth < tellingDepth ? 'another request of the run' : `submission ${rootOf(submission)}`
 }
 
 function outcomeOfRefusal(

@@ -3,7 +3,6 @@ import type { Transaction } from 'kysely'
 import { recordAction } from '../../../db/actions/record-action.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
 import { blameRow } from '../../../db/ledger/batch-size.ts'
-import { outcomesFromErrors, type Questions } from '../../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
 import { countResendable, markForResend } from '../../../db/ledger/rows-again.ts'
 import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
@@ -17,7 +16,6 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
 import { carriedStreams } from '../../streams/our-streams.ts'
-import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
 import { kindOf } from '../kinds.ts'
 import {
   callDenied,
@@ -30,8 +28,9 @@ import {
   moveSubmission,
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
-import { namedError, unnamedRows } from './judge-error.ts'
-import { isBareWithoutFile, saysNothing, settleBareError, wakeFamily } from './settle-bare-error.ts'
+import { unnamedRows } from './judge-error.ts'
+import { outcomesOfErrors } from './outcomes-of-errors.ts'
+import { isBareWithoutFile, namesNoRow, saysNothing, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 
 /**
@@ -56,7 +55,8 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     })
     return
   }
-  if (saysNothing(deps.contract, submission, task) || isUnreadable(deps.contract, submission, task)) {
+  const isBare = saysNothing(deps.contract, submission, task) || isUnreadable(deps.contract, submission, task)
+  if (isBare || (await namesNoRow(deps, submission, task))) {
     await settleBareError(deps, submission, { task })
     return
   }
@@ -247,21 +247,11 @@ async function fromErrors(
   unnamed: RowOutcome,
   elsewhere: readonly string[] = [],
 ): Promise<RowOutcome> {
-  const errors = task.rowErrors.map((error) => namedError(deps.contract, error))
-  const byQuestion = errors.some((error) => error.question_id !== null)
-  const questions = byQuestion ? await questionsOf({ ...deps, db: trx }) : []
-  const told = await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)
+  const told = await outcomesOfErrors(deps, trx, submission, task, unnamed)
   // A mapping is asked for as it is.
   const asked = submission.kind === 'company_mappings' ? [] : [...new Set([...elsewhere, ...told.elsewhere])]
   await mapAgain(deps, trx, submission, asked)
   return told.rest
-}
-
-async function questionsOf({ db }: Pick<Deps, 'db'>): Promise<Questions> {
-  const { dataPoints } = await loadReferenceIndex(db)
-  return [...dataPoints.values()].flatMap(({ id, questionId }) =>
-    questionId === null ? [] : [{ data_point_id: id, question_id: questionId }],
-  )
 }
 
 function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {

@@ -8,6 +8,7 @@ import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
 import { type Kind, kindOf } from '../kinds.ts'
+import { tellingRows } from '../outcomes/judge-error.ts'
 
 /** Rows per request of a kind that are cut now: what was learned, or the first size, and never more than its cap. */
 export async function sizeOf(
@@ -101,7 +102,8 @@ const fewestIfSlow = 100
  * Rows per request from now on. Pure. Twice as many once a request of about the size in force has succeeded within the
  * target; half of what it carried once one has failed as a whole, has lost its answer or took much longer. A request of
  * half the size or less proves nothing about the size, so that the last small requests of a night change nothing, and
- * of several that fail side by side only the first counts. What the service calls too large is too large at any size.
+ * of several that fail side by side only the first counts. What the service calls too large is too large at any size;
+ * other trouble makes no request so small that its parts cannot tell an outage from a row (`judgeFailedPart`).
  */
 export function nextSize(size: number, evidence: SizeEvidence, { cap, targetMs }: SizeLimits): number {
   const current = within(size, cap)
@@ -112,7 +114,7 @@ export function nextSize(size: number, evidence: SizeEvidence, { cap, targetMs }
   switch (verdict) {
     case 'failed':
     case 'answer_lost':
-      return halved
+      return Math.min(current, Math.max(halved, within(tellingRows, cap)))
     case 'succeeded':
       if (durationMs === null) return current
       if (durationMs > muchSlower * targetMs) return Math.min(current, Math.max(halved, within(fewestIfSlow, cap)))

@@ -55,9 +55,16 @@ it('counts the first of several requests that fail side by side, and no more', (
       const told = full(current, verdict)
       const once = nextSize(current, told, limits(100_000))
       expect(nextSize(once, told, limits(100_000))).toBe(once)
-      expect(once).toBe(Math.max(1, Math.floor(current / 2)))
+      const halved = Math.max(1, Math.floor(current / 2))
+      expect(once).toBe(verdict === 'too_large' ? halved : Math.min(current, Math.max(4, halved)))
     }),
   )
+})
+
+it.each(['failed', 'answer_lost'] as const)('never makes requests smaller than four rows because one %s', (verdict) => {
+  for (const rows of [7, 6, 5, 4]) expect(nextSize(rows, full(rows, verdict), limits(100))).toBe(4)
+  for (const rows of [3, 2, 1]) expect(nextSize(rows, full(rows, verdict), limits(100))).toBe(rows)
+  expect(nextSize(4, full(4, verdict), limits(2))).toBe(2)
 })
 
 it('nextSize comes down to what the service takes, and finds its way up to at least half of it again', () => {
