@@ -37,9 +37,19 @@ export type Ferry = {
   close(): Promise<void>
 }
 
-/** Wakes anyone who follows a run of this process once it has ended: nobody sits out an interval for that. */
+/** Who follows which run here, and wakes them once a run of this process has ended: nobody sits out an interval. */
 export class RunEnds {
   readonly #waiting = new Set<() => void>()
+  readonly #followed = new Set<number>()
+
+  /** Somebody waits here for the end of this run, and for no other: what cannot be done of it ends it at once. */
+  follow(runId: number): void {
+    this.#followed.add(runId)
+  }
+
+  isFollowed(runId: number): boolean {
+    return this.#followed.has(runId)
+  }
 
   tell(): void {
     for (const wake of this.#waiting) wake()
@@ -119,7 +129,7 @@ export async function openReadyFerry(
       engine.work(ferry.deps, jobsOf(config), {
         beforeLook: makeRoomForRows,
         beforeRun: schema.check,
-        yields: by === 'daemon',
+        yields: (runId) => (by === 'daemon' ? 'foreign' : ferry.ends.isFollowed(runId) ? 'nothing' : 'all'),
         runEnded,
       })
     return { ...ferry, work, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
@@ -143,7 +153,9 @@ export async function openIdleFerry(
     access,
   )
   try {
-    const engine = await startEngine(database.url, config, (error) => trouble.tell('queue_error', error))
+    const { apiKey, baseUrl } = deps.required
+    const key = access === 'migrate' ? keyFingerprint(apiKey, baseUrl) : null
+    const engine = await startEngine(database.url, config, (error) => trouble.tell('queue_error', error), key)
     return {
       deps: { ...deps, looks: engine.looks },
       database,

@@ -4,6 +4,7 @@ import { requirementsOf } from '../config/require-settings.ts'
 import type { Database } from '../db/database.ts'
 import { statusCounts } from '../db/ledger/row-state.ts'
 import { isOfDestination } from '../db/runs/newest-runs.ts'
+import { refusedKeysAtWork } from '../db/service-key/keys-at-work.ts'
 import { deniedKeyInUse } from '../db/service-key/service-key.ts'
 import { judgeDownloadUrl, judgeLiteral, pinnedLookup, systemLookup } from '../exchange/download-address.ts'
 import type { ClockSkew } from '../exchange/read-answer.ts'
@@ -11,6 +12,7 @@ import { profileOf } from '../pipeline/destination/check-destination.ts'
 import { destinationInUse, isKnownKey, wasEverUsed } from '../pipeline/destination/find-destination.ts'
 import { surelyOffMs, tolerableSkewMs } from '../pipeline/gate/service-clock.ts'
 import { keyFingerprint } from '../pipeline/gate/shared-gate.ts'
+import { minuteOf } from '../pipeline/report/report-words.ts'
 import {
   countOpen,
   judgeDestination,
@@ -32,14 +34,17 @@ export const serviceChecks: readonly Check[] = [
       const { exchange } = await on(ward.config, 'configuration')
       if (exchange.baseUrl === null || exchange.apiKey === null) throw new CannotLook('see settings')
       const odd = keyTrouble(exchange.apiKey)
-      const breaker = await ward.ledger().then(
-        ({ db }) => deniedKeyInUse(db),
-        () => null,
+      const [breaker, refused] = await ward.ledger().then(
+        async ({ db }) => [await deniedKeyInUse(db), await refusedKeysAtWork(db)] as const,
+        () => [null, []] as const,
       )
-      return await ward.service().then(
+      const found = await ward.service().then(
         () => judgeKey({ error: null, odd, breaker }),
         (error: unknown) => judgeKey({ error, odd, breaker }),
       )
+      const ours = keyFingerprint(exchange.apiKey, exchange.baseUrl)
+      const others = refused.filter(({ fingerprint }) => fingerprint !== ours)
+      return others.length === 0 ? found : [...found.filter(({ level }) => level !== 'ok'), ...others.map(otherKey)]
     },
   },
   {
@@ -91,6 +96,15 @@ export const serviceChecks: readonly Check[] = [
     },
   },
 ]
+
+/** A process that goes on with a key that was replaced: what goes by the key that was used last does not show it. */
+function otherKey({ fingerprint, since, address }: Awaited<ReturnType<typeof refusedKeysAtWork>>[number]): Found {
+  const where = address === null ? '' : ` (connected from ${address})`
+  return warning(
+    `A process${where} works with another key (fingerprint ${fingerprint}), which the service refuses since ${minuteOf(since)} UTC`,
+    'set EXCHANGE_API_KEY there, and restart that process',
+  )
+}
 
 /** How far another clock is from that of this process. Pure. */
 export function judgeClock(party: string, skew: ClockSkew): Found[] {

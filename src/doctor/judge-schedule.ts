@@ -38,6 +38,8 @@ type Due = {
   since: Date | null
   /** Newest first. */
   runs: readonly Pick<Run, 'run_id' | 'trigger' | 'state' | 'scheduled_for'>[]
+  /** What becomes of an occurrence that was missed. */
+  missed?: Config['jobs']['nightly-sync']['missed']
   /** Connections of processes that carry rows. */
   atWork: number
   /** Of a job that nothing starts until a person resumes it. */
@@ -47,7 +49,7 @@ type Due = {
 type Pause = Pick<JobPause, 'paused_by' | 'paused_at' | 'reason'>
 
 /** Whether what fell due happened, and whether anybody is there for the next. Pure. */
-export function judgeMissed({ job, due, now, since, runs, atWork, pause }: Due): Found[] {
+export function judgeMissed({ job, due, now, since, runs, missed = 'once', atWork, pause }: Due): Found[] {
   if (due === null) return [ok('Nothing falls due by itself')]
   if (pause !== undefined) {
     const why = pause.reason === null ? '' : ` (${pause.reason})`
@@ -85,7 +87,9 @@ export function judgeMissed({ job, due, now, since, runs, atWork, pause }: Due):
     found.push(
       warning(
         `The run of ${job} that fell due ${minuteOf(due)} UTC has not begun`,
-        `nightferry serve catches up, or nightferry run ${job}`,
+        missed === 'skip'
+          ? `nightferry run ${job}; nightferry serve skips what was missed`
+          : `nightferry serve catches up, or nightferry run ${job}`,
       ),
     )
   }
@@ -109,11 +113,18 @@ const dayMs = 86_400_000
  * @param runs those for the destination in use, newest first.
  * @param elsewhere the newest for another destination, to be named where there are none.
  * @param due the newest occurrence that a run had a day for since; null where there is none, as without a schedule.
+ * @param waiting the runs whose plans still wait to be approved.
  */
 export function judgeLastRuns(
   job: string,
   runs: readonly LastRun[],
-  { atWork, now, due, elsewhere = null }: Pick<Due, 'atWork' | 'now' | 'due'> & { elsewhere?: RunElsewhere | null },
+  {
+    atWork,
+    now,
+    due,
+    elsewhere = null,
+    waiting,
+  }: Pick<Due, 'atWork' | 'now' | 'due'> & { elsewhere?: RunElsewhere | null; waiting: readonly number[] },
 ): Found[] {
   const last = runs.find(({ state }) => state !== 'skipped')
   if (last === undefined && elsewhere !== null) return [ok(elsewhereWords(` of ${job}`, elsewhere))]
@@ -129,6 +140,7 @@ export function judgeLastRuns(
   } else if (last.state === 'running')
     found.push(ok(`Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC`))
   const ended = runs.find((run) => !isPart(run) && (run.state === 'finished' || run.state === 'failed'))
+  const waits = ended !== undefined && waiting.includes(ended.run_id)
   if (ended?.state === 'failed') {
     found.push(
       error(
@@ -143,8 +155,8 @@ export function judgeLastRuns(
   } else if (ended?.held) {
     found.push(
       warning(
-        `Run ${ended.run_id} was stopped by the guard before it sent anything`,
-        `nightferry approve ${ended.run_id} --dry-run`,
+        `Run ${ended.run_id} was stopped by the guard before it sent anything${waits ? '' : ', and nothing waits for approval any more'}`,
+        waits ? `nightferry approve ${ended.run_id} --dry-run` : `nightferry run ${job}`,
       ),
     )
   } else if (ended?.verdict === 'partial') {

@@ -174,13 +174,3 @@ async function oldestTransactionSeconds(db: Database): Promise<number | null> {
     from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.execute(db)
   return rows[0]?.seconds ?? null
 }
-
-/** Processes that carry rows, or want to, have a connection of this name. */
-const atWork = 'nightferry queue'
-
-export async function connectionsAtWork(db: Database): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from pg_stat_activity
-    where datname = current_database() and application_name = ${atWork}`.execute(db)
-  return rows[0]?.count ?? 0
-}

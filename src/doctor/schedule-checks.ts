@@ -1,15 +1,16 @@
 import type { Selectable } from 'kysely'
 import { carryingJobs, night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
+import { waitingPlans } from '../db/guard/guard-plan.ts'
 import { pausedJobs, scheduleSince } from '../db/runs/job-requests.ts'
 import { newestElsewhere, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
+import { connectionsAtWork } from '../db/service-key/keys-at-work.ts'
 import type { NotificationTable } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
 import { jobsOf, scheduleOf } from '../jobs/known-jobs.ts'
 import { channelsOf, mayBeOver } from '../pipeline/notify/channels.ts'
 import { judgeLastRuns, judgeMissed, judgeSchedules } from './judge-schedule.ts'
-import { connectionsAtWork } from './own-database-checks.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 const dayMs = 86_400_000
@@ -102,7 +103,7 @@ export const scheduleChecks: readonly Check[] = [
         const runs = await newestRuns(db, nightsLookedAt, { job })
         const since = await scheduleSince(db, job, setting, now)
         const pause = paused.find((one) => one.job === job)
-        found.push(...judgeMissed({ job, due, now, since, runs, atWork, pause }))
+        found.push(...judgeMissed({ job, due, now, since, runs, missed: setting.missed, atWork, pause }))
       }
       if (found.length > 0) return found
       return judgeMissed({ job: night, due: null, now, since: null, runs: [], atWork })
@@ -116,11 +117,13 @@ export const scheduleChecks: readonly Check[] = [
       const config = await on(ward.config, 'configuration')
       const { db } = await on(ward.ledger, 'database_schema')
       const atWork = await connectionsAtWork(db)
+      const waiting = (await waitingPlans(db)).map(({ run_id }) => run_id)
       const found = []
       for (const job of carryingJobs(config)) {
         const [now, runs] = [ward.now(), await newestRuns(db, nightsLookedAt, { job, here: true })]
         const due = dueADayAgo(scheduleOf(config, job), now)
-        found.push(...judgeLastRuns(job, runs, { atWork, now, due, elsewhere: await newestElsewhere(db, job) }))
+        const elsewhere = await newestElsewhere(db, job)
+        found.push(...judgeLastRuns(job, runs, { atWork, now, due, elsewhere, waiting }))
       }
       return found
     },

@@ -1,42 +1,26 @@
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
-import { storableText } from '../db/copy-text.ts'
 import { noticesSilence } from '../db/database.ts'
-import { withRemedy } from '../db/database-trouble.ts'
+import { given } from '../db/ledger/row-state.ts'
 import { nextTimers } from '../db/runs/run-life.ts'
+import { queueName } from '../db/service-key/keys-at-work.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
-import type { RunTrigger } from '../db/tables/run-tables.ts'
-import { AnswerFormatError, saysUnknown } from '../exchange/errors.ts'
 import { type Deps, type Looks, StopRun } from '../pipeline/deps.ts'
-import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
 import { createAlarm } from './alarm.ts'
+import {
+  type GuardOptions,
+  guardedLook,
+  type Look,
+  type LookData,
+  longestPauseSeconds,
+  queues,
+  retriesOf,
+} from './guarded-look.ts'
 import type { Job } from './job.ts'
-import { lookAtRun, stopRun } from './look-at-run.ts'
-
-const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
-
-/**
- * `insist`: set on a look that was handed out again, whose lock a dead process may have.
- * `timer`: set on a look that was put off; void once a newer one was.
- */
-type LookData = { id: number; insist?: boolean; timer?: number }
-
-/** Answers false when another look was at work and nothing was done. */
-type Look = (id: number, timer?: number) => Promise<boolean>
-
-/** The longest pause before a look that failed is tried again, in seconds. */
-const longestPauseSeconds = 60
-
-/**
- * How often a look that fails is tried again before it ends its run: pauses double from a second to the longest, then
- * one a minute, for as long as the configuration tolerates.
- */
-function retriesOf({ exchange }: Config): number {
-  return 6 + Math.ceil(exchange.giveUpAfterMs / 1000 / longestPauseSeconds)
-}
+import { lookAtRun } from './look-at-run.ts'
 
 /**
  * Beyond those the queue goes on, so that the end of a run is written once it can be: the database may be away at the
@@ -52,11 +36,9 @@ function lookForDeadSeconds(heartbeatSeconds: number): number {
   return Math.ceil(heartbeatSeconds / 3)
 }
 
-type WorkOptions = {
+type WorkOptions = GuardOptions & {
   beforeLook?: () => void
   beforeRun?: () => Promise<void>
-  yields?: boolean
-  runEnded?: (runId: number) => Promise<void>
 }
 
 export type Engine = {
@@ -66,10 +48,8 @@ export type Engine = {
    * @param options.beforeLook called before each look, at whatever.
    * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to
    *   later.
-   * @param options.yields a look at a run of another destination than the configured one, or of a job, step, search or
-   *   kind of request that this process does not know, is left to other processes, and the run ends only when none has
-   *   taken it for as long as faults are tolerated. Without it the run ends at once.
-   * @param options.runEnded called once this process has ended a run, well or not. It must not throw.
+   * @param options.yields a look that fails at what it leaves of the run is tried again, by this process or another,
+   *   and the run ends only when none has done it for as long as faults are tolerated. Otherwise the run ends at once.
    */
   work(deps: Deps, jobs: readonly Job[], options?: WorkOptions): Promise<void>
   /** Takes no more looks, lets those at hand end within the configured time, breaks off downloads, and closes. */
@@ -79,15 +59,21 @@ export type Engine = {
 /**
  * The queue of looks: pg-boss on the database that holds the domain tables. A look says only "look at this now, or at
  * that time"; the tables are the truth. A worker that dies is noticed by its missed heartbeat.
+ * @param key the fingerprint of the API key, if this process will work off looks.
  */
-export async function startEngine(url: string, config: Config, onError: (error: Error) => void): Promise<Engine> {
+export async function startEngine(
+  url: string,
+  config: Config,
+  onError: (error: Error) => void,
+  key: string | null = null,
+): Promise<Engine> {
   const { engine } = config
   const boss = new PgBoss({
     connectionString: url,
     // Handed on to the driver, though the type does not say so.
     ...noticesSilence,
     schema: 'nightferry_queue',
-    application_name: 'nightferry queue',
+    application_name: queueName(key),
     max: 4,
     schedule: false,
     useListenNotify: true,
@@ -160,7 +146,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       ),
   }
 
-  const work: Engine['work'] = async (deps, jobs, { beforeLook, beforeRun, yields = false, runEnded } = {}) => {
+  const work: Engine['work'] = async (deps, jobs, { beforeLook, beforeRun, yields, runEnded } = {}) => {
     const pollSeconds = engine.jobPollMs / 1000
     const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
       for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
@@ -181,9 +167,8 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           beforeLook?.()
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const leave = alarm.occupy(id ?? '')
-          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look, yields, runEnded).finally(
-            leave,
-          )
+          const looking = guardedLook(deps, queue, job as JobWithMetadata<LookData>, look, given({ yields, runEnded }))
+          const done = await looking.finally(leave)
           if (done) return
           // A look that was passed over comes again. The one that holds the lock may be dead, if this look has come
           // again already; but it may also have done its work, or have nothing to do, and miss the reason for our look.
@@ -213,7 +198,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     })
     await handle(queues.submission, engine.submissionsAtOnce, (id, timer) => lookAtSubmission(deps, id, timer))
     await handle(queues.page, config.pull.pagesAtOnce, (id) =>
-      lookAtPage(deps, id, { stopping: stopping.signal, yields }),
+      lookAtPage(deps, id, { stopping: stopping.signal, ...(yields && { yields }) }),
     )
   }
 
@@ -234,113 +219,4 @@ async function databaseMoment(trx: Transaction<Schema>, delayMs: number): Promis
   const [row] = rows
   if (row === undefined) throw new Error('the database did not say what time it is')
   return row.at
-}
-
-/** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
-async function guarded(
-  deps: Deps,
-  queue: string,
-  job: JobWithMetadata<LookData>,
-  look: Look,
-  yields: boolean,
-  runEnded: WorkOptions['runEnded'],
-): Promise<boolean> {
-  let checking = false
-  try {
-    await deps.readClock?.()
-    // Another process may be configured for another destination, or this one was while the run was interrupted.
-    checking = true
-    await checkDestination(deps)
-    checking = false
-    return await look(job.data.id, job.data.timer)
-  } catch (caught) {
-    const error = withRemedy(caught)
-    const run = await runBehind(deps, queue, job.data.id)
-    const leave = yields && (checking || ofOthers.has((error as { code?: unknown }).code))
-    // A look of an earlier version or configuration has the limit of its time.
-    const last = Math.min(retriesOf(deps.config), job.retryLimit)
-    const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= last
-    deps.logger[final ? 'error' : 'warn'](
-      { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
-      'look_failed',
-    )
-    // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may contain anything.
-    if (!final) throw new LookFailed(storableText(describe(error).message))
-    if (run !== undefined) {
-      const ended = await stopRun(deps, run, error, await submissionBehind(deps, queue, job.data.id))
-      if (ended) await runEnded?.(run.run_id)
-    }
-    return true
-  }
-}
-
-class LookFailed extends Error {}
-
-/** What this process cannot do, and one of another configuration or version may. */
-const ofOthers = new Set<unknown>(['destination_changed', 'job_unknown', 'step_unknown', 'kind_unknown'])
-
-/** Errors whose cause a person has to fix: another attempt in a minute would end the same way. */
-const finalCodes = new Set([
-  'exchange_unauthorized',
-  'exchange_forbidden',
-  'exchange_not_found',
-  'exchange_refused',
-  'partner_query_failed',
-  'partner_query_too_slow',
-  'partner_driver_missing',
-  'partner_snapshot_off',
-  'partner_too_old',
-  'database_permission_denied',
-])
-
-/**
- * Somebody waits at a terminal for a run that a verb started, so it says at once that a server cannot be reached, or
- * that its disk is full.
- */
-const finalByHand = new Set([
-  'exchange_unreachable',
-  'exchange_failed',
-  'exchange_throttled',
-  'exchange_answer_malformed',
-  'partner_unreachable',
-  'disk_full',
-  'database_read_only',
-])
-
-function isFinal(error: unknown, trigger: RunTrigger | undefined): boolean {
-  const { code } = error as { code?: unknown }
-  if (error instanceof StopRun || (error instanceof AnswerFormatError && error.tooLong)) return true
-  // A gateway does not find the service while that restarts behind it.
-  if (code === 'exchange_not_found' && !saysUnknown(error)) return trigger === 'cli'
-  return typeof code === 'string' && (finalCodes.has(code) || (trigger === 'cli' && finalByHand.has(code)))
-}
-
-function describe(error: unknown): { code: unknown; message: string; stack: string | undefined } {
-  const { code, message, stack } = error as { code?: unknown; message?: string; stack?: string }
-  return { code, message: message ?? String(error), stack }
-}
-
-async function runBehind(deps: Deps, queue: string, id: number) {
-  const runs = deps.db.selectFrom('run').select(['run.run_id', 'run.step', 'run.trigger'])
-  if (queue === queues.run) return await runs.where('run.run_id', '=', id).executeTakeFirst()
-  const bySubmission = runs.innerJoin('submission', 'submission.run_id', 'run.run_id')
-  if (queue === queues.submission) return await bySubmission.where('submission_id', '=', id).executeTakeFirst()
-  return await bySubmission
-    .innerJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
-    .where('page_id', '=', id)
-    .executeTakeFirst()
-}
-
-/** The submission that a look was at, or whose page; none for a look at a run. */
-async function submissionBehind({ db }: Deps, queue: string, id: number) {
-  const submissions = db
-    .selectFrom('submission')
-    .select(['submission.submission_id', 'submission.kind', 'submission.state', 'submission.correlation_id'])
-    .select('submission.uncertain_since')
-  if (queue === queues.submission) return await submissions.where('submission_id', '=', id).executeTakeFirst()
-  if (queue !== queues.page) return undefined
-  return await submissions
-    .innerJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
-    .where('page_id', '=', id)
-    .executeTakeFirst()
 }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { storableText } from '../db/copy-text.ts'
 import { withRunLock } from '../db/locks/advisory-lock.ts'
 import { failRun } from '../db/runs/run-life.ts'
@@ -6,6 +7,7 @@ import type { Run } from '../db/tables/run-tables.ts'
 import type { Submission } from '../db/tables/submission-tables.ts'
 import { type Deps, StopRun } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
+import { keyFingerprint } from '../pipeline/gate/shared-gate.ts'
 import { searchKinds } from '../pipeline/streams/kind-names.ts'
 import { type Job, stepsOf } from './job.ts'
 
@@ -67,10 +69,23 @@ export async function stopRun(
   const code = typeof given === 'string' ? given : 'internal_error'
   const said = message ?? String(error)
   const help = over === undefined ? null : stoppedOver(code, over)
-  const failure = { code, message: storableText(help === null ? said : `${said}. ${help}`), step: run.step }
+  const more = ofProcess(code, deps) ?? help
+  const failure = {
+    code,
+    message: storableText(more === null ? said : `${said.replace(/\.?$/, '.')} ${more}`),
+    step: run.step,
+  }
   const ended = await failRun(deps.db, run.run_id, failure, deps.now())
   deps.logger.error({ run_id: run.run_id, ...failure }, 'run_failed')
   return ended
+}
+
+/** Of several processes each may have another key, or lack what others have: which one it was; null: all are alike. */
+function ofProcess(code: string, { required }: Deps): string | null {
+  if (code === 'partner_driver_missing') return `The process on ${hostname()} lacks it`
+  if (code !== 'exchange_unauthorized') return null
+  const fingerprint = keyFingerprint(required.apiKey, required.baseUrl)
+  return `The process on ${hostname()} has the refused key (fingerprint ${fingerprint})`
 }
 
 /** Codes that concern no submission more than another, and those whose own words name the submission and the verbs. */

@@ -1,9 +1,12 @@
-import { sql } from 'kysely'
+import { requirementsOf } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
+import { rowsToGo } from '../db/ledger/rows-to-go.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
 import { pastSteps, runProgress, type StepTime, stepsDone } from '../db/runs/run-progress.ts'
 import type { Run } from '../db/tables/run-tables.ts'
+import { unfinishedStates } from '../db/tables/submission-tables.ts'
+import { searchKinds } from '../pipeline/streams/kind-names.ts'
 import { deadlineAfter } from './due-occurrence.ts'
 import { stepsOf } from './job.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'
@@ -36,8 +39,8 @@ export async function forecastOf(db: Database, config: Config, run: Run, now: Da
   const job = jobsOf(config).find(({ name }) => name === run.job)
   const steps = job === undefined ? [] : stepsOf(job, run.asked).map(({ name }) => name)
   const done = await stepsDone(db, run.run_id)
-  const share = await shareDone(db, run)
-  const standing = { step: run.step, startedAt: run.started_at, steps, done, share }
+  const share = await shareDone(db, config, run)
+  const standing = { step: run.step, startedAt: run.started_at, steps, done, share, resumed: run.resumed > 0 }
   const endsAt = forecastEnd(standing, await pastSteps(db, run.job, runsLookedAt), now)
   const setting = scheduleOf(config, run.job)
   const begin = run.trigger === 'schedule' || run.trigger === 'missed' ? run.scheduled_for : run.started_at
@@ -48,17 +51,29 @@ export async function forecastOf(db: Database, config: Config, run: Run, now: Da
 }
 
 /** How much of the step at hand is done, where it can be counted. */
-async function shareDone(db: Database, run: Run): Promise<number | null> {
+async function shareDone(db: Database, config: Config, run: Run): Promise<number | null> {
   if (run.step === 'push') {
-    const { rows_settled, rows_planned } = await runProgress(db, run.run_id)
-    const { rows } = await sql<{ pending: number }>`
-      select coalesce(sum(pending), 0)::float8 as pending from run_stream where run_id = ${run.run_id}`.execute(db)
-    const all = Math.max(rows_planned, rows[0]?.pending ?? 0)
+    const { rows_settled } = await runProgress(db, run.run_id)
+    const streams = run.asked.streams ?? Object.keys(config.streams)
+    const all = rows_settled + (await rowsToGo(db, requirementsOf(config), streams))
     return all === 0 ? null : rows_settled / all
   }
   if (run.step !== 'pull') return null
   const { pages, pages_loaded, pages_failed } = await runProgress(db, run.run_id)
-  return pages === 0 ? null : (pages_loaded + pages_failed) / pages
+  // The pages of a search are known once its task has ended.
+  return pages === 0 || (await anySearchUnfinished(db, run.run_id)) ? null : (pages_loaded + pages_failed) / pages
+}
+
+async function anySearchUnfinished(db: Database, runId: number): Promise<boolean> {
+  const unfinished = await db
+    .selectFrom('submission')
+    .select('submission_id')
+    .where('run_id', '=', runId)
+    .where('kind', 'in', searchKinds)
+    .where('state', 'in', unfinishedStates)
+    .limit(1)
+    .executeTakeFirst()
+  return unfinished !== undefined
 }
 
 /** Where a run stands, as far as its end can be told from it. */
@@ -71,6 +86,8 @@ type Standing = {
   done: readonly StepTime[]
   /** How much of the step at hand is done, 0 to 1; null: nobody can tell. */
   share: number | null
+  /** It was interrupted: nobody knows how much of the time since was worked. */
+  resumed: boolean
 }
 
 /** With less of a step done than this, its speed says nothing. */
@@ -78,11 +95,16 @@ const tellingShare = 0.05
 
 /**
  * When a run will end: what is left of the step at hand, by the speed so far or else by how long it took in earlier
- * runs, and the other steps as they took then (the median of the runs). Pure.
+ * runs, and the other steps as they took then (the median of the runs). What is left of a step of a run that was
+ * interrupted takes as much of the usual time: the speed so far counts hours in which nobody worked. Pure.
  * @param past steps of earlier runs.
  * @returns null if a step that is left was never done before, and so nobody can tell.
  */
-export function forecastEnd({ step, startedAt, steps, done, share }: Standing, past: readonly StepTime[], now: Date) {
+export function forecastEnd(
+  { step, startedAt, steps, done, share, resumed }: Standing,
+  past: readonly StepTime[],
+  now: Date,
+): Date | null {
   const at = steps.indexOf(step)
   if (at === -1) return null
   const usual = (name: string): number | null =>
@@ -94,7 +116,8 @@ export function forecastEnd({ step, startedAt, steps, done, share }: Standing, p
   const bySpeed = share !== null && share >= tellingShare ? elapsed / share : null
   const whole = bySpeed ?? known
   if (whole === null) return null
-  let end = began.getTime() + Math.max(whole, elapsed)
+  const byWhatIsLeft = resumed && known !== null && share !== null
+  let end = byWhatIsLeft ? now.getTime() + known * (1 - share) : began.getTime() + Math.max(whole, elapsed)
   for (const [index, later] of steps.slice(at + 1).entries()) {
     const ms = usual(later)
     if (ms === null && at + 1 + index < steps.length - 1) return null

@@ -27,22 +27,25 @@ const marginMs = 5
  * Starts what falls due, once a minute and at once. The unique (job, scheduled_for) decides which of several daemons
  * does. A schedule that no daemon has seen before, or that was changed, begins with its first occurrence after that.
  * @param began when this daemon did: a new schedule that it finds counts from there on.
+ * @param upMs for how many milliseconds this process has been up, by a clock that nobody sets and that stands still
+ *   while the machine does.
  */
 export function startScheduler(
   deps: Deps,
   job: Job,
   began: Date,
+  upMs: () => number = () => performance.now(),
 ): { tick: () => Promise<void>; stop: () => Promise<void> } {
   dueOccurrence(job.name, scheduleOf(deps.config, job.name), deps.now())
   const force = inForce(deps, job.name, began)
-  const seen = seenInTime(deps, job.name)
+  const seen = seenInTime(deps, job.name, upMs)
   const look = async (): Promise<void> => {
     await deps.readClock?.()
     const now = deps.now()
     // Read each time: a configuration that is read again may have another one.
     const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
-    const late = due !== null && isLate(due, now) && !seen.has(due)
+    const late = due !== null && isLate(due, now) && !seen.has(due, now)
     if (due !== null) await takeBackAhead(deps.db, job.name, now)
     const since = await force(setting, now)
     if (due === null || due <= since || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
@@ -54,7 +57,7 @@ export function startScheduler(
     }
     // Its last occurrence stays due, and is judged as any other once the job is resumed.
     if (await isPaused(deps.db, job.name)) {
-      seen.forget()
+      seen.forget(now)
       return
     }
     const missed = late && !(await isWaiting(deps.db, job.name, due))
@@ -101,20 +104,29 @@ function isLate(due: Date, now: Date): boolean {
 }
 
 /**
- * The occurrence that this daemon saw fall due in time. Kept here as well as in the database, which may be away at that
- * very moment: what a daemon saw was not missed.
+ * What fell due while this daemon was up, which was not missed. It may notice late: a statement on a SQLite file keeps
+ * it from all else, and at its start it waits for a database that is away. What it saw in time counts as well, whatever
+ * happens to the clocks later. Kept here as well as in the database, which may be away at that very moment.
  */
-function seenInTime(deps: Deps, job: string): { note(): void; has(due: Date): boolean; forget(): void } {
+function seenInTime(
+  deps: Deps,
+  job: string,
+  upMs: () => number,
+): { note(): void; has(due: Date, now: Date): boolean; forget(now: Date): void } {
   let seen: Date | null = null
+  /** What fell due before was due while the job was paused. */
+  let notBefore = 0
   return {
     note: () => {
       const now = deps.now()
       const due = dueOccurrence(job, scheduleOf(deps.config, job), now)
       if (due !== null && !isLate(due, now)) seen = due
     },
-    has: (due) => seen?.getTime() === due.getTime(),
-    forget: () => {
+    has: (due, now) =>
+      seen?.getTime() === due.getTime() || due.getTime() >= Math.max(now.getTime() - upMs(), notBefore),
+    forget: (now) => {
       seen = null
+      notBefore = now.getTime()
     },
   }
 }

@@ -49,6 +49,13 @@ export type Looks = {
 }
 
 /**
+ * What a process leaves to others of a run. `foreign`: what another installation or configuration has, and it does not:
+ * a destination, a job, a step, a search, a kind of request or a driver. `all`: whatever it fails at, because nobody
+ * waits here for the end of that run.
+ */
+export type Yields = 'nothing' | 'foreign' | 'all'
+
+/**
  * Something that stops the run at hand and that trying again at once does not fix. The run ends as failed,
  * with this code and message for the person who reads it in the morning; nothing of the step is kept.
  */

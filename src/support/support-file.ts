@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
 import { newestRuns } from '../db/runs/newest-runs.ts'
 import { schemaName } from '../db/schema-standing.ts'
-import { connectionsAtWork, databaseBytes, serverFacts, tableFacts } from '../doctor/own-database-checks.ts'
+import { connectionsAtWork } from '../db/service-key/keys-at-work.ts'
+import { databaseBytes, serverFacts, tableFacts } from '../doctor/own-database-checks.ts'
 
 /** Runs and requests that are told; with them a report of a bad month is a few megabytes. */
 const newest = { runs: 30, submissions: 500 }

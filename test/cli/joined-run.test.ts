@@ -1,6 +1,8 @@
-import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { RunEnds } from '../../src/cli/open-ferry.ts'
+import { createDatabase } from '../../src/db/database.ts'
 import type { RunAsked } from '../../src/db/tables/run-tables.ts'
+import { startEngine } from '../../src/jobs/engine.ts'
 import { ofThisFile } from '../helpers/of-this-file.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
@@ -81,4 +83,25 @@ test('the process that ends a run wakes who follows it there', async () => {
   expect(ended, ended.stderr).toMatchObject({ code: 0 })
   expect(told).toHaveBeenCalledOnce()
   told.mockRestore()
+})
+
+test.each([
+  ['another job', ['run', 'housekeeping'], 0],
+  ['a job that has to wait for it', ['run', 'push'], 2],
+])('a verb that was called for %s does not end a run whose job it does not know', async (_, verb, code) => {
+  const run = await interrupted({})
+  await world.pool.query(`update run set job = 'search:of_the_daemon' where run_id = $1`, [run])
+  const engine = await startEngine(world.databaseUrl, world.config(), () => {})
+  onTestFinished(() => engine.stop())
+  await createDatabase(world.pool)
+    .transaction()
+    .execute((trx) => engine.looks.atRun(trx, run))
+  const ended = await call(...verb)
+  expect(ended, ended.stderr).toMatchObject({ code })
+  const { rows } = await world.pool.query(
+    `select from nightferry_queue.job where name = 'look-at-run' and state = 'retry' and data ->> 'id' = $1`,
+    [String(run)],
+  )
+  expect(rows).toHaveLength(1)
+  await untouched(run)
 })

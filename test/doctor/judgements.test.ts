@@ -356,6 +356,9 @@ describe('the schedule and the last runs', () => {
     const ahead = { ...run, scheduled_for: new Date(now.getTime() + 30 * 86_400_000) }
     expect(judge({ runs: [ahead, before] })[0]?.level).toBe('warning')
     expect(judge({ due: null, runs: [], atWork: 0 })[0]?.level).toBe('ok')
+    const todo = (missed: 'once' | 'skip') => judge({ runs: [before], missed })[0]?.todo
+    expect(todo('once')).toBe('nightferry serve catches up, or nightferry run nightly-sync')
+    expect(todo('skip')).toBe('nightferry run nightly-sync; nightferry serve skips what was missed')
     const pause = { paused_by: 'ada', paused_at: at('21T09:00'), reason: 'the service moves' }
     expect(judge({ runs: [before], pause })).toEqual([
       {
@@ -374,9 +377,16 @@ describe('the schedule and the last runs', () => {
     expect(levels(at('22T09:00'), [])).toEqual(['warning'])
     expect(levels(at('23T02:45'), [before])).toEqual(['ok'])
   })
+  test('a run that the guard stopped is to be approved while its plans wait, and to be made up for once they do not', () => {
+    const held = { ...run, held: true }
+    const todo = (waiting: number[]) =>
+      judgeLastRuns('push', [held, run], { atWork: 1, now, due: null, waiting }).map((found) => found.todo)
+    expect(todo([held.run_id])).toEqual([`nightferry approve ${held.run_id} --dry-run`])
+    expect(todo([])).toEqual(['nightferry run push'])
+  })
   test('the last run is told by its end', () => {
     const levels = (...runs: Parameters<typeof judgeLastRuns>[1]) =>
-      judgeLastRuns('nightly-sync', runs, { atWork: 0, now, due: null }).map(({ level }) => level)
+      judgeLastRuns('nightly-sync', runs, { atWork: 0, now, due: null, waiting: [] }).map(({ level }) => level)
     expect(levels(run)).toEqual(['ok'])
     expect(levels({ ...run, verdict: 'partial' })).toEqual(['warning'])
     expect(levels({ ...run, held: true }, run)).toEqual(['warning'])
@@ -389,7 +399,7 @@ describe('the schedule and the last runs', () => {
     const part = { ...run, asked: { streams: ['properties'] } }
     expect(levels(part, { ...run, state: 'failed', failure })).toEqual(['error', 'warning'])
     const underWay = { ...part, state: 'running' as const, finished_at: null }
-    expect(judgeLastRuns('nightly-sync', [underWay], { atWork: 0, now, due: null })[0]?.todo).toBe(
+    expect(judgeLastRuns('nightly-sync', [underWay], { atWork: 0, now, due: null, waiting: [] })[0]?.todo).toBe(
       'nightferry run nightly-sync --stream properties goes on with it',
     )
     const heldLast = { ...run, held: true }

@@ -59,17 +59,17 @@ describe('two daemons of one database that are configured for different services
     ['a person', 'cli'],
   ])('the one that is configured otherwise leaves a run that %s started to the other', async (_, by) => {
     await sentBefore()
-    await using old = await atWork(job, other, config, true)
+    await using old = await atWork(job, other, config, 'foreign')
     await trigger(old, job, by)
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     expect(await newestRun()).toMatchObject({ state: 'running', step: 'first' })
-    await using _right = await atWork(job, inUse, config, true)
+    await using _right = await atWork(job, inUse, config, 'foreign')
     expect(await ended()).toMatchObject({ state: 'finished', verdict: 'succeeded' })
   })
 
   it('the run ends and says why when no other has taken it for as long as faults are tolerated', async () => {
     await sentBefore()
-    await using old = await atWork(job, other, config, true)
+    await using old = await atWork(job, other, config, 'foreign')
     await trigger(old, job)
     expect(await ended()).toMatchObject({ state: 'failed', step: 'first' })
   })
@@ -93,17 +93,17 @@ describe('two daemons of one database of which one has a job that the other has 
     ['a job', other, known],
     ['a step', other, newer],
   ])('the one that does not know %s leaves its run to the other', async (_, theirs, ours) => {
-    await using without = await atWork(theirs, undefined, config, true)
+    await using without = await atWork(theirs, undefined, config, 'foreign')
     await trigger(without, ours)
     await lookIsLeft('look-at-run')
     expect(await newestRun()).toMatchObject({ state: 'running' })
     await engines.pop()?.stop()
-    await using _right = await atWork(ours, undefined, config, true)
+    await using _right = await atWork(ours, undefined, config, 'foreign')
     expect(await ended()).toMatchObject({ state: 'finished', verdict: 'succeeded' })
   })
 
   it('the run of a job that no process knows ends and says why', async () => {
-    await using without = await atWork(other, undefined, config, true)
+    await using without = await atWork(other, undefined, config, 'foreign')
     await trigger(without, known)
     expect(await ended()).toMatchObject({
       state: 'failed',
@@ -143,7 +143,7 @@ describe('two daemons of one database of which one has a kind of request that th
     async (_, written) => {
       await using server = await things()
       const id = await planned(server.url, written)
-      await using _without = await atWork(pushing, server.url, config, true)
+      await using _without = await atWork(pushing, server.url, config, 'foreign')
       await vi.waitFor(async () => {
         const { rows } = await sql`
         select from nightferry_queue.job where name = 'look-at-submission' and state = 'retry'`.execute(ferry.ledger.db)
@@ -172,7 +172,7 @@ describe('two daemons of one database of which one has a kind of request that th
       [`/api/v2/bulk/tasks/${correlationId}`]: [json({ correlationId, status: 'Success' })],
     })
     const id = await planned(server.url, false)
-    await using _without = await atWork(pushing, server.url, config, true)
+    await using _without = await atWork(pushing, server.url, config, 'foreign')
     await lookIsLeft('look-at-submission')
     await engines.pop()?.stop()
     const engine = await engineOf()
@@ -183,7 +183,7 @@ describe('two daemons of one database of which one has a kind of request that th
       contract: newer,
       now: () => new Date(),
     }
-    await engine.work(knowing, [pushing], { yields: true })
+    await engine.work(knowing, [pushing], { yields: () => 'foreign' })
     expect(await ended()).toMatchObject({ state: 'finished', verdict: 'succeeded' })
     expect(await ferry.submission(id)).toMatchObject({ state: 'settled' })
     expect(server.count('/things')).toBe(1)
@@ -192,7 +192,7 @@ describe('two daemons of one database of which one has a kind of request that th
   it('the run of a kind that no process knows ends and says why', async () => {
     await using server = await things()
     await planned(server.url, false)
-    await using _without = await atWork(pushing, server.url, config, true)
+    await using _without = await atWork(pushing, server.url, config, 'foreign')
     expect(await ended()).toMatchObject({ state: 'failed', failure: { code: 'kind_unknown' } })
   })
 })

@@ -17,11 +17,16 @@ const past = [1, 2, 3].flatMap((run) => [
   took(run, 'push', '02:11', run === 3 ? '14:11' : '03:11'),
 ])
 const done = [took(9, 'reference', '02:00', '02:02'), took(9, 'extract', '02:02', '02:20')]
-const pushing = { step: 'push', startedAt: at('02:00'), steps, done, share: null }
+const pushing = { step: 'push', startedAt: at('02:00'), steps, done, share: null, resumed: false }
+const interrupted = { ...pushing, share: 0.3, resumed: true }
+/** A step that is new: no earlier run has it. */
+const unheard = { ...interrupted, step: 'new', steps: ['reference', 'extract', 'new', 'report'], share: 2 / 3 }
 
 it.each([
   ['as long as the step usually takes, whatever one night took', pushing, '02:30', '03:20'],
   ['by the speed so far, once it tells', { ...pushing, share: 0.25 }, '03:20', '06:20'],
+  ['after what is left of the usual time, where it was interrupted', interrupted, '06:00', '06:42'],
+  ['by the speed so far, where it was interrupted and no run before tells', unheard, '06:20', '08:20'],
   ['not by a speed that tells nothing yet', { ...pushing, share: 0.01 }, '02:30', '03:20'],
   ['at once, where the step takes longer than ever', pushing, '05:00', '05:00'],
   ['at once, where only the report is left', { ...pushing, step: 'report' }, '03:20', '03:20'],

@@ -98,11 +98,12 @@ describe('the scheduler', () => {
     missed: 'once' | 'skip',
     work: (tick: () => Promise<void>) => Promise<void>,
     readClock: () => Promise<void> = async () => {},
+    upMs: () => number = () => 0,
   ) {
     await using plain = ferry.deps('http://127.0.0.1:9')
     const jobs = { 'nightly-sync': { schedule: '30 2 * * *', missed } }
     const deps: Deps = { ...plain, config: settings.parse({ jobs }), readClock }
-    const scheduler = startScheduler(deps, nightlySync, ferry.clock.at)
+    const scheduler = startScheduler(deps, nightlySync, ferry.clock.at, upMs)
     try {
       await work(scheduler.tick)
     } finally {
@@ -277,6 +278,69 @@ describe('the scheduler', () => {
       what: '1 of the last 1 runs of nightly-sync fell due while no process was up or the job was paused, and were skipped',
       todo: expect.stringContaining('also once the job is resumed'),
     })
+  })
+
+  /** How long a daemon has been up that began at 02:20, by a clock that no suspension counts in. */
+  const upSince = (suspendedMs: number) => () =>
+    ferry.clock.at.getTime() - new Date('2026-11-21T02:20:00Z').getTime() - suspendedMs
+
+  it('starts what fell due while a statement of another job kept it from all else, once that job has ended', async () => {
+    ferry.clock.at = new Date('2026-11-21T02:28:00Z')
+    await schedule(
+      'skip',
+      async (tick) => {
+        await tick()
+        await ferry.ledger.db
+          .insertInto('run')
+          .values({
+            job: 'push',
+            trigger: 'schedule',
+            state: 'running',
+            step: 'extract',
+            scheduled_for: ferry.clock.at,
+          })
+          .execute()
+        ferry.clock.at = new Date('2026-11-21T02:34:00Z')
+        await tick()
+        await ferry.ledger.pool.query(`update run set state = 'finished', verdict = 'succeeded'`)
+        ferry.clock.pass(60_000)
+        await tick()
+      },
+      undefined,
+      upSince(0),
+    )
+    expect((await runs()).at(-1)).toEqual({ trigger: 'schedule', state: 'running', scheduled_for: occurrence })
+  })
+
+  it.each([
+    ['starts what fell due while it waited at its start for a database that was away', 0, 'schedule'],
+    ['skips what fell due while the machine was suspended', 20 * 60_000, 'missed'],
+  ])('%s', async (_, suspendedMs, trigger) => {
+    await schedule('skip', async (tick) => tick(), undefined, upSince(0))
+    ferry.clock.at = new Date('2026-11-21T02:45:00Z')
+    await schedule('skip', async (tick) => tick(), undefined, upSince(suspendedMs))
+    expect(await runs()).toMatchObject([{ trigger, state: trigger === 'missed' ? 'skipped' : 'running' }])
+  })
+
+  it('skips what fell due while its job was paused, however long the daemon has been up', async () => {
+    await schedule(
+      'skip',
+      async (tick) => {
+        await ferry.ledger.db
+          .insertInto('job_pause')
+          .values({ job: nightlySync.name, reason: null, paused_by: 'ada' })
+          .execute()
+        await tick()
+        ferry.clock.at = new Date('2026-11-21T02:45:00Z')
+        await tick()
+        await ferry.ledger.db.deleteFrom('job_pause').execute()
+        ferry.clock.pass(60_000)
+        await tick()
+      },
+      undefined,
+      upSince(0),
+    )
+    expect(await runs()).toMatchObject([{ state: 'skipped' }])
   })
 
   it('starts what is late by no more than two ticks as scheduled', async () => {

@@ -6,7 +6,7 @@ import type { Run, RunTrigger } from '../../src/db/tables/run-tables.ts'
 import { type Engine, startEngine } from '../../src/jobs/engine.ts'
 import type { Job, Step, StepResult } from '../../src/jobs/job.ts'
 import { triggerRun } from '../../src/jobs/trigger-run.ts'
-import type { Deps } from '../../src/pipeline/deps.ts'
+import type { Deps, Yields } from '../../src/pipeline/deps.ts'
 import { patience } from '../helpers/patience.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 
@@ -54,11 +54,11 @@ export async function atWork(
   job: Job,
   url = 'http://127.0.0.1:9',
   settled = config,
-  yields = false,
+  yields: Yields = 'nothing',
 ): Promise<Deps & AsyncDisposable> {
   const engine = await engineOf(settled)
   const deps = { ...ferry.deps(url), config: settled, looks: engine.looks, now: () => new Date() }
-  await engine.work(deps, [job], { yields })
+  await engine.work(deps, [job], { yields: () => yields })
   return deps
 }
 

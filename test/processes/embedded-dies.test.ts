@@ -49,7 +49,7 @@ async function serverOn(data: string): Promise<number> {
 }
 
 async function connections(url: string): Promise<number> {
-  const counted = `select count(*)::int as count from pg_stat_activity where application_name = 'nightferry queue'`
+  const counted = `select count(*)::int as count from pg_stat_activity where starts_with(application_name, 'nightferry queue')`
   const [row] = await ask<{ count: number }>(url, counted)
   return row?.count ?? 0
 }

@@ -101,6 +101,7 @@ export async function runToEnd(
   await expectNews(deps, job)
   const asked = { trigger: 'cli' as const, by: actingUser(cli).user, joins: 'alike' as const, ...what }
   const { run: started, joined, olderWatermarks } = await triggerJob(deps, job.name, asked)
+  ends.follow(started.run_id)
   for (const { stream, watermark } of olderWatermarks) {
     const why = `was read up to ${watermark}, before --since ${what.since ?? ''}`
     printLine(cli.stderr, readable(`${stream} ${why}: it is read from there on, as without the option.`))

@@ -5,7 +5,7 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
 import { AnswerFormatError, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
-import type { Deps } from '../deps.ts'
+import type { Deps, Yields } from '../deps.ts'
 import { serviceAnswers } from '../push/move-submission.ts'
 import { openResult } from '../reading/page-limits.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
@@ -40,13 +40,14 @@ type ListedPage = SearchPage & {
  *
  * @param options.stopping aborts when the process may wait no longer: the page is left as it was, for anyone who looks
  *   next.
- * @param options.yields another process may know a search that this one does not, so its page is tried again.
+ * @param options.yields what is left of the run to other processes, which may know a search that this one does not:
+ *   then its page is tried again. Of a run that is left altogether no page counts as failed.
  * @returns false when another look holds the page's lock, so that nothing was done.
  */
 export async function lookAtPage(
   deps: Deps,
   pageId: number,
-  { stopping, yields = false }: { stopping?: AbortSignal; yields?: boolean } = {},
+  { stopping, yields }: { stopping?: AbortSignal; yields?: (runId: number) => Yields } = {},
 ): Promise<boolean> {
   return await withPageLock(deps.pool, pageId, async () => {
     const page = await deps.db
@@ -72,8 +73,9 @@ export async function lookAtPage(
     } catch (error) {
       if (error instanceof RunEnded || stopping?.aborted === true) return
       const { code } = error as { code?: string }
-      if (code === undefined || !pageCodes.has(code)) throw error
-      const lasting = lastingCodes.has(code) && !(yields && code === 'search_not_configured')
+      const left = yields?.(page.run_id) ?? 'nothing'
+      if (code === undefined || !pageCodes.has(code) || left === 'all') throw error
+      const lasting = lastingCodes.has(code) && !(left === 'foreign' && code === 'search_not_configured')
       await pageFailed(deps, page, error as Error & { code: string }, lasting)
     }
   })

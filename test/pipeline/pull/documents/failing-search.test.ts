@@ -206,9 +206,9 @@ describe('a search for documents', () => {
     const { page_id } = await ferry.ledger.db.selectFrom('search_page').select('page_id').executeTakeFirstOrThrow()
     await using after = searching(server.url, [])
     const page = () => after.db.selectFrom('search_page').select(['state', 'failures', 'error_code']).execute()
-    await lookAtPage(after, page_id, { yields: true })
+    await lookAtPage(after, page_id, { yields: () => 'foreign' })
     expect(await page()).toEqual([{ state: 'listed', failures: 1, error_code: 'search_not_configured' }])
-    for (let attempt = 2; attempt <= 6; attempt++) await lookAtPage(after, page_id, { yields: true })
+    for (let attempt = 2; attempt <= 6; attempt++) await lookAtPage(after, page_id, { yields: () => 'foreign' })
     expect(await page()).toEqual([{ state: 'failed', failures: 6, error_code: 'search_not_configured' }])
   })
 
