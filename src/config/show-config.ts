@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { readYaml } from '../read-yaml.ts'
 import { addressProblem } from './database-address.ts'
 import { variableOf, variablesWithFile } from './environment.ts'
+import { streamNames } from './known-names.ts'
 import type { ConfigSources } from './load-config.ts'
 import type { Config } from './schema.ts'
 import { leafPaths } from './setting-paths.ts'
@@ -41,15 +42,29 @@ export function showableConfig(config: Config): Config {
 /** The secrets of a configuration, as plain values to scrub from everything that is written. */
 export function secretValues(config: Config): string[] {
   const passwords = [config.database.url, config.partner.url ?? ''].flatMap(secretsOfDatabase)
+  const names = namesOf(config)
+  const isName = (text: string) => names.has(percentDecoded(text).toLowerCase())
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
-    url === null ? [] : secretsOfReceiver(url),
+    url === null ? [] : secretsOfReceiver(url).filter((part) => !isName(part)),
   )
   const tokens = [config.http.token ?? '', config.http.readToken ?? '', config.notify.email.password ?? '']
   const { secrets, headerValue } = config.webhooks
   // What follows the prefix is the key itself, and may be shown without it.
   const signing = secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')])
-  const all = [config.exchange.apiKey ?? '', ...passwords, ...receivers, ...tokens, ...signing, headerValue ?? '']
+  const header = headerValue === null || isName(headerValue) ? [] : [headerValue]
+  const all = [config.exchange.apiKey ?? '', ...passwords, ...receivers, ...tokens, ...signing, ...header]
   return all.filter((secret) => secret.length >= 4)
+}
+
+/**
+ * Names that stand in metrics, answers and log anyway: of this program, settings, jobs and streams. Addresses of
+ * monitors often end in one, and to replace it would hide nothing and spoil what people and alerts read.
+ */
+function namesOf({ pull, streams }: Config): Set<string> {
+  const settings = leafPaths().flatMap((path) => path.split('.'))
+  const searches = pull.searches.flatMap(({ name }) => [name, `search:${name}`])
+  const names = ['nightferry', ...settings, ...streamNames, ...Object.keys(streams), ...searches]
+  return new Set(names.map((name) => name.toLowerCase()))
 }
 
 /**

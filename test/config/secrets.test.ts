@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { concealJson } from '../../src/cli/scrubbing.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { secretPaths, settings } from '../../src/config/schema.ts'
 import { secretValues, showableConfig, withoutPassword } from '../../src/config/show-config.ts'
@@ -120,6 +121,30 @@ test('the program masks nothing that is not set', () => {
 test('the address of a receiver counts as a secret only by parts that are too long to be a word', () => {
   const url = 'https://hooks.example/elevenchars/twelve-chars'
   expect(secretValues(configWith({ NIGHTFERRY_NOTIFY_URL: url }))).toEqual([url, 'twelve-chars'])
+})
+
+test.each([
+  ['https://hc-ping.com/Ab3dE5fG7hI9jK1lM3nO5p/nightly-sync', ['Ab3dE5fG7hI9jK1lM3nO5p']],
+  ['https://api.opsgenie.example/v2/heartbeats/Pull-Calculators/ping', []],
+  ['https://kuma.example/api/push/q1w2e3r4t5y6?status=up&msg=framework_answers', ['q1w2e3r4t5y6']],
+  ['https://beats.example/q1w2e3r4t5y6/search%3Aall_standards', ['q1w2e3r4t5y6']],
+  ['https://beats.example/q1w2e3r4t5y6/all_standards', ['q1w2e3r4t5y6']],
+  ['https://beats.example/q1w2e3r4t5y6/certificates_of_hotels', ['q1w2e3r4t5y6']],
+])('the name of a job, a stream or a search in the address %s is no secret, and the rest of it is', (url, parts) => {
+  const named = settings.parse({
+    notify: { url, heartbeatUrl: url },
+    pull: { searches: [{ name: 'all_standards', search: 'standardsSearch' }] },
+    streams: { certificates_of_hotels: { query: 'select', cursor: 'x' } },
+  })
+  const secrets = secretValues(named)
+  expect(secrets).toEqual([url, ...parts, url, ...parts])
+  const said = '{"job":"nightly-sync","stream":"framework_answers","run":"search:all_standards"}'
+  expect(concealJson(secrets)(said)).toBe(said)
+})
+
+test('a header of webhooks whose value is the name of this program or of a job hides no word of an advice', () => {
+  const valued = (headerValue: string) => secretValues(settings.parse({ webhooks: { headerValue } }))
+  expect([valued('nightferry'), valued('Nightly-Sync'), valued('nightferries')]).toEqual([[], [], ['nightferries']])
 })
 
 test('a secret of three characters would stand in any line, and of four counts', () => {

@@ -358,7 +358,7 @@ describe('metrics', () => {
     for (const { stream, accepted } of some(streams)) {
       expect(text).toContain(`nightferry_rows{stream="${stream}",state="accepted"} ${accepted}\n`)
     }
-    expect(text).toMatch(/nightferry_runs_total\{job="nightly-sync",verdict="\w+"\} [1-9]\n/)
+    expect(text).toMatch(/nightferry_runs_total\{run_job="nightly-sync",verdict="\w+"\} [1-9]\n/)
     expect(text).toMatch(/nightferry_service_call_duration_seconds_count\{method="POST",outcome="answered"\} [1-9]/)
     const names = [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, type]) => ({ name, type }))
     for (const { name = '', type } of some(names.filter(({ name = '' }) => name.startsWith('nightferry_')))) {
@@ -368,7 +368,24 @@ describe('metrics', () => {
       expect(name).not.toMatch(/_(ms|milliseconds|minutes|kb|mb)$/)
     }
   })
+
+  it('no metric has a label that Prometheus, or what finds daemons for it, gives to all that it reads', async () => {
+    const text = await (await fetch(new URL('/metrics', api.url))).text()
+    const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+    const ours = samples.flatMap((sample) => labelsOf(sample).map((label) => ({ label, sample })))
+    for (const { label, sample } of some(ours)) {
+      expect(label === 'le' ? sample.includes('_bucket{') : !given.test(label), sample).toBe(true)
+    }
+  })
 })
+
+/** Labels that a scraper gives to all that it reads. Ours of such a name is stored as exported_job, for instance. */
+const given = /^(job|instance|namespace|service|endpoint|pod|container|node|alertname|severity|quantile|__.*)$/
+
+/** The names of the labels of one sample. */
+function labelsOf(sample: string): string[] {
+  return [...sample.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)].map(([, label = '']) => label)
+}
 
 describe('docs/monitoring.md, the alert rules and the board', () => {
   const file = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -383,6 +400,14 @@ describe('docs/monitoring.md, the alert rules and the board', () => {
         name.replace(/_(bucket|count|sum)$/, ''),
       )
       for (const name of some(named)) expect(served, path).toContain(name)
+    }
+  })
+
+  it('neither select nor group by a label that the scraper gives', () => {
+    for (const path of ['config/monitoring/alerts.yaml', 'config/monitoring/grafana.json']) {
+      const grouped = [...file(path).matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) => labels.split(', '))
+      const selected = [...file(path).matchAll(/[{,] *(\w+)=/g)].map(([, label = '']) => label)
+      for (const label of some([...grouped, ...selected])) expect(label, path).not.toMatch(given)
     }
   })
 })

@@ -21,7 +21,7 @@ async function lines(start: string): Promise<string[]> {
 const measured = async (name: string) => Number((await lines(`${name} `))[0]?.slice(name.length))
 
 const lastStart = (verdict: string) =>
-  measured(`nightferry_run_last_start_timestamp_seconds{job="nightly-sync",verdict="${verdict}"}`)
+  measured(`nightferry_run_last_start_timestamp_seconds{run_job="nightly-sync",verdict="${verdict}"}`)
 
 const startedOf = async (run_id: number) =>
   (await ferry.ledger.db.selectFrom('run').select('started_at').where('run_id', '=', run_id).executeTakeFirstOrThrow())

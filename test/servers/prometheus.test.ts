@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { createMetrics } from '../../src/http/metrics/metrics.ts'
+import { patience } from '../helpers/patience.ts'
+import { some } from '../helpers/some.ts'
 import { openFerry } from '../pipeline/push/ferry.ts'
 import { program } from './programs.ts'
+import { startPrometheus } from './prometheus-server.ts'
 
 const promtool = () => program('promtool')
 const rules = fileURLToPath(new URL('../../config/monitoring/alerts.yaml', import.meta.url))
@@ -19,9 +22,31 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
+type Series = { series: string; values: string }
+type Stories = { rule_files: string[]; tests: { input_series: Series[] }[] }
+
+const nameOf = (series: string) => /^\w+/.exec(series)?.[0] ?? ''
+const labelsOf = (series: string) => [...series.matchAll(/(\w+)="[^"]*"/g)].map(([, label = '']) => label)
+
+/** Labels that a stored series has of Prometheus. */
+const given = ['__name__', 'job', 'instance']
+
+/** A series of the stories as Prometheus stores it from two daemons: a label of ours gives way to one of its own. */
+function asStored({ series, values }: Series): Series[] {
+  const ours = [...series.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', value]) =>
+    given.includes(label) ? `exported_${label}="${value}"` : `${label}="${value}"`,
+  )
+  return ['a', 'b'].map((instance) => ({
+    series: `${nameOf(series)}{${[...ours, 'job="partners"', `instance="${instance}"`].join(', ')}}`,
+    values,
+  }))
+}
+
 function testRules(with_rules: string): { status: number | null; said: string } {
   const file = join(folder, 'stories.yaml')
-  writeFileSync(file, stories.replace('[RULES]', JSON.stringify([with_rules])))
+  const told = parse(stories) as Stories
+  const tests = told.tests.map((test) => ({ ...test, input_series: test.input_series.flatMap(asStored) }))
+  writeFileSync(file, stringify({ ...told, rule_files: [with_rules], tests }))
   const { status, stdout, stderr } = spawnSync(promtool(), ['test', 'rules', file], { encoding: 'utf8' })
   return { status, said: stdout + stderr }
 }
@@ -57,3 +82,59 @@ it('the stories notice rules that never raise an alert', () => {
   writeFileSync(broken, readFileSync(rules, 'utf8').replace('nightferry_runs_held) > 0', 'nightferry_runs_held) > 7'))
   expect(testRules(broken)).toMatchObject({ status: 1, said: expect.stringContaining('NightferryHeld') })
 })
+
+it('a Prometheus with its usual settings raises the alerts of one job, and fills the board and the labels of the stories', async () => {
+  const ferry = await openFerry()
+  const deps = ferry.deps('http://127.0.0.1:9')
+  try {
+    await ferry.planned(deps, 'properties', [{ partner_id: 'H-1', content: { code: '1' } }])
+    await ferry.ledger.pool.query(`
+      insert into run (job, trigger, scheduled_for, state, step, verdict, started_at, finished_at)
+      select job, 'schedule', began, case verdict when 'failed' then 'failed' else 'finished' end, 'report', verdict,
+             began, began + interval '10 minutes'
+      from (values ('nightly-sync', 'succeeded', now() - interval '30 hours'),
+                   ('nightly-sync', 'failed', now() - interval '2 hours'),
+                   ('housekeeping', 'succeeded', now() - interval '1 hour')) night (job, verdict, began)`)
+    const metrics = createMetrics(deps, ferry.ledger.db, '1.0.0')
+    await using prometheus = await startPrometheus(() => metrics.text(), rules)
+    const raised = async () =>
+      (await prometheus.alerts()).map(({ labels: { alertname, run_job }, state }) => ({ alertname, run_job, state }))
+    await expect
+      .poll(async () => (await raised()).toSorted(byName), patience)
+      .toEqual([
+        // It waits for ten minutes before it tells.
+        { alertname: 'NightferryNoRun', run_job: 'nightly-sync', state: 'pending' },
+        { alertname: 'NightferryRunFailed', run_job: 'nightly-sync', state: 'firing' },
+      ])
+
+    const kept = await prometheus.query('{job="partners", __name__=~"nightferry_.+"}')
+    for (const { metric } of some(kept)) expect(Object.keys(metric).join()).not.toContain('exported_')
+    const { tests } = parse(stories) as Stories
+    for (const { series } of some(tests.flatMap((test) => test.input_series))) {
+      const like = some(kept.filter(({ metric }) => metric.__name__ === nameOf(series)))
+      const ours = Object.keys(like[0]?.metric ?? {}).filter((label) => !given.includes(label))
+      expect(labelsOf(series).toSorted(), series).toEqual(ours.toSorted())
+    }
+    for (const { expr, legendFormat } of some(queriesOfBoard())) {
+      const shown = await prometheus.query(expr)
+      for (const { metric } of shown) {
+        for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) expect(metric, expr).toHaveProperty(label)
+      }
+      if (expr.includes('run_last_')) expect(shown, expr).not.toEqual([])
+    }
+  } finally {
+    await deps[Symbol.asyncDispose]()
+    await ferry.close()
+  }
+})
+
+const byName = (a: { alertname?: string | undefined }, b: { alertname?: string | undefined }) =>
+  (a.alertname ?? '').localeCompare(b.alertname ?? '')
+
+type Query = { expr: string; legendFormat: string }
+
+function queriesOfBoard(): Query[] {
+  const board = new URL('../../config/monitoring/grafana.json', import.meta.url)
+  const { panels } = JSON.parse(readFileSync(board, 'utf8')) as { panels: { targets?: Query[] }[] }
+  return panels.flatMap(({ targets = [] }) => targets)
+}

@@ -67,14 +67,17 @@ export const plainKinds: Partial<Record<OldKind, readonly PlainKind[]>> = {
       table: 'notification',
       key: ['notification_id'],
       at: 'created_at',
-      // The last ones of each job and destination say what people know of: a cause that lasts is not told twice.
+      // The last ones of each job and destination say what people know of: a cause that lasts is not told twice. What
+      // nobody was told says only that what they know of is news again, and that is for the newest to say.
       condition: (before) => sql`
         old.next_at is null and old.created_at < ${before}
-        and (old.event = 'heartbeat' or exists (
+        and (old.event = 'heartbeat' or (old.told_at is null and old.event in ('late', 'slow')) or exists (
           select from notification later
-          where later.job = old.job and later.destination_id = old.destination_id and later.event = 'recovered'
-            and later.told_at is not null
-            and later.notification_id > old.notification_id))`,
+          where later.job = old.job and later.destination_id = old.destination_id
+            and later.notification_id > old.notification_id
+            and (later.event = 'recovered'
+                 or (old.told_at is null and old.event <> 'recovered'
+                     and later.event not in ('heartbeat', 'late', 'slow')))))`,
     },
   ],
   job_requests: [

@@ -22,6 +22,12 @@ const callBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** Gauges of the library that are named like counters. They are the sums over the types of the gauges beside them. */
 const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`)
 
+/**
+ * The label that has the job of a run. Prometheus calls what it reads a `job`, and would store a label of ours by that
+ * name as `exported_job` unless `honor_labels` is set where it scrapes.
+ */
+const ofJob = 'run_job'
+
 /** Metrics as text, in the format that `contentType` names. */
 export type Metrics = { contentType: string; text(): Promise<string> }
 
@@ -48,18 +54,18 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   const runs = new Counter({
     name: 'nightferry_runs_total',
     help: 'Runs that ended, by job and verdict.',
-    labelNames: ['job', 'verdict'],
+    labelNames: [ofJob, 'verdict'],
     registers,
   })
   const shown = {
-    running: gauge('runs_running', 'Runs under way.', ['job']),
+    running: gauge('runs_running', 'Runs under way.', [ofJob]),
     started: gauge(
       'run_last_start_timestamp_seconds',
       'When the newest run with this verdict began. Parts of a job, what the guard stopped, and runs for another destination do not count.',
-      ['job', 'verdict'],
+      [ofJob, 'verdict'],
     ),
-    ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', ['job', 'verdict']),
-    took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', ['job', 'verdict']),
+    ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', [ofJob, 'verdict']),
+    took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', [ofJob, 'verdict']),
     rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
     oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
       'stream',
@@ -67,7 +73,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     steps: gauge(
       'run_step_last_duration_seconds',
       'How long each step of a job took when it was last done for the destination in use.',
-      ['job', 'step'],
+      [ofJob, 'step'],
     ),
     repeats: gauge(
       'run_last_repeated_requests',
@@ -122,21 +128,21 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     // A job that never ran says so by 0, so that an alert can be over it.
     for (const { name: job } of jobsOf(deps.config)) {
       for (const verdict of ['succeeded', 'partial', 'failed']) {
-        runs.inc({ job, verdict }, 0)
-        shown.started.set({ job, verdict }, 0)
+        runs.inc({ [ofJob]: job, verdict }, 0)
+        shown.started.set({ [ofJob]: job, verdict }, 0)
       }
     }
     for (const { job, verdict, runs: many, started_at, finished_at } of found.runs) {
       if (verdict === 'running') {
-        shown.running.set({ job }, many)
+        shown.running.set({ [ofJob]: job }, many)
         continue
       }
-      runs.inc({ job, verdict }, many)
+      runs.inc({ [ofJob]: job, verdict }, many)
       if (started_at === null) continue
-      shown.started.set({ job, verdict }, secondsOf(started_at))
+      shown.started.set({ [ofJob]: job, verdict }, secondsOf(started_at))
       if (finished_at === null) continue
-      shown.ended.set({ job, verdict }, secondsOf(finished_at))
-      shown.took.set({ job, verdict }, secondsOf(finished_at) - secondsOf(started_at))
+      shown.ended.set({ [ofJob]: job, verdict }, secondsOf(finished_at))
+      shown.took.set({ [ofJob]: job, verdict }, secondsOf(finished_at) - secondsOf(started_at))
     }
     for (const stream of found.streams) {
       for (const state of rowStates) shown.rows.set({ stream: stream.stream, state }, stream[state])
@@ -144,7 +150,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
         shown.oldest.set({ stream: stream.stream }, secondsOf(stream.oldest_pending))
       }
     }
-    for (const { job, step, ms } of found.steps) shown.steps.set({ job, step }, ms / 1000)
+    for (const { job, step, ms } of found.steps) shown.steps.set({ [ofJob]: job, step }, ms / 1000)
     for (const { kind, repeats, bytes } of found.sent) {
       shown.repeats.set({ kind }, repeats)
       shown.bytes.set({ kind }, bytes)

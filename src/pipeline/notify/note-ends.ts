@@ -43,18 +43,24 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
     if (mark === undefined) return
     const ended = await trx
       .selectFrom('run')
-      .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
-      .select(['run_id', 'job', 'verdict', 'failure', 'report', 'finished_at', 'asked', 'run.destination_id'])
-      .select('destination.name as destination')
+      .select(['run_id', 'verdict', 'finished_at'])
       .where('job', '=', job)
       .where('run_id', '>', mark.run_id)
       .where('state', 'in', ['finished', 'failed'])
       .orderBy('run_id')
       .execute()
-    for (const { verdict, report, asked, ...run } of ended) {
+    for (const { run_id, verdict, finished_at } of ended) {
       // Nobody is told of what is long past: of nights before a receiver was named again, for instance.
-      const isPast = run.finished_at === null || hasLasted(run.finished_at, deps.now(), newsMs)
+      const isPast = finished_at === null || hasLasted(finished_at, deps.now(), newsMs)
       if (verdict === null || isPast) continue
+      // One at a time: a report is large, and there may be a day of them.
+      const { asked, report, ...run } = await trx
+        .selectFrom('run')
+        .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
+        .select(['run_id', 'job', 'failure', 'report', 'finished_at', 'asked', 'run.destination_id'])
+        .select('destination.name as destination')
+        .where('run_id', '=', run_id)
+        .executeTakeFirstOrThrow()
       await noteEnd(deps, trx, { ...run, verdict, part: isPart({ asked }), report: report as EndedRun['report'] })
     }
     const last = ended.at(-1)
