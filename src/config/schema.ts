@@ -41,6 +41,7 @@ export const settings = z.strictObject({
             )
             return
           }
+          if (/[?#]/.test(text)) context.addIssue('has a ? or a #; paths are added to it, and a query would be lost')
           const base = withoutApiPath(text)
           if (base !== null) context.addIssue(`ends in the path of the API, which is added to it; write ${base}`)
         })

@@ -82,7 +82,8 @@ export function hasToldPassword(url: string): boolean {
   return passwordsOf(url).some((password) => told.has(percentDecoded(password).toLowerCase()))
 }
 
-function passwordsOf(url: string): string[] {
+/** Passwords that stand in the address of a database: in their place before the host, or as a parameter. Pure. */
+export function passwordsOf(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { password, searchParams } = new URL(url)
   const parameters = passwordParameters.map((name) => searchParams.get(name) ?? '')

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
-import { hasToldPassword } from '../config/show-config.ts'
+import { hasToldPassword, passwordsOf } from '../config/show-config.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { readYaml } from '../read-yaml.ts'
@@ -69,8 +69,16 @@ export function secretsIn(text: string): string[] {
     if (Array.isArray(value)) return value.some((one) => typeof one === 'string' && !isReference(one))
     if (typeof value !== 'string' || isReference(value)) return false
     if (!path.endsWith('.url') || path === 'notify.url') return true
-    return URL.canParse(value) && new URL(value).password !== ''
+    return holdsPassword(value)
   })
+}
+
+/** What can be each part of an address, a port too. */
+const anyPart = '60606'
+
+/** Whether the address of a database holds a password, or a piece of one, that no reference to a variable brings. */
+function holdsPassword(url: string): boolean {
+  return passwordsOf(url.replaceAll(/\$\{\w+\}/g, anyPart)).some((password) => password.replaceAll(anyPart, '') !== '')
 }
 
 function isReference(text: string): boolean {

@@ -80,6 +80,8 @@ export async function runnableBinaries(
 
 async function tryBinaries(packageFolder: string, account: Account | undefined): Promise<Binaries | string> {
   const bin = join(packageFolder, 'native', 'bin')
+  // initdb has a shell call postgres, by its path in double quotes.
+  if (/["$`\\\r\n]/.test(bin)) return `${bin} has a character in its name that a shell would read (" $ \` \\)`
   const binaries = { initdb: join(bin, 'initdb'), pgCtl: join(bin, 'pg_ctl'), postgres: join(bin, 'postgres') }
   let major = 0
   for (const file of Object.values(binaries)) {

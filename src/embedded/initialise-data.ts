@@ -12,6 +12,11 @@ const versionFile = 'PG_VERSION'
 
 const locationFile = 'location.txt'
 
+/** Where the password of the superuser stands, which nobody but the user who made it can read. */
+export function passwordFileOf(home: string): string {
+  return join(home, 'password')
+}
+
 /** What stands beside complete data as soon as a server is to run on them. */
 const tracesOfServer = ['server.conf', 'port']
 
@@ -72,7 +77,7 @@ export async function initialiseData(
   const version = await versionOf(data)
   if (version !== undefined) return checkVersion(home, version, binaries.major)
   const unfinished = join(home, `init-${randomBytes(6).toString('hex')}`)
-  const password = existsSync(join(home, 'password'))
+  const password = existsSync(passwordFileOf(home))
     ? await readPassword(home)
     : await keepPassword(home, randomBytes(24).toString('hex'))
   await mkdir(unfinished, { mode: 0o700 })
@@ -102,7 +107,7 @@ async function versionOf(data: string): Promise<string | undefined> {
 
 /** The superuser's password. @throws {EmbeddedPostgresError} when the file is gone or closed to us. */
 export async function readPassword(home: string): Promise<string> {
-  const file = join(home, 'password')
+  const file = passwordFileOf(home)
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch (error) {
@@ -152,7 +157,7 @@ async function keepPassword(home: string, password: string): Promise<string> {
     await file.close()
   }
   await chmod(written, 0o600)
-  await rename(written, join(home, 'password'))
+  await rename(written, passwordFileOf(home))
   return password
 }
 

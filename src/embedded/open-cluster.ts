@@ -8,6 +8,7 @@ import {
   dataHome,
   initialiseData,
   locationOf,
+  passwordFileOf,
   readPassword,
   refuseGoneData,
   requireData,
@@ -33,6 +34,8 @@ type ClusterOptions = {
 export type Cluster = {
   /** Where the data are, a link perhaps: in the folder that was named, or where root placed them. */
   data: string
+  /** Holds the password of `url`; only the user who made it can read it. */
+  passwordFile: string
   /** Whether this call started the server, rather than joined one that ran. */
   startedHere: boolean
   /** The connection string of a database, password included. */
@@ -66,7 +69,14 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     throw new EmbeddedPostgresError('The embedded PostgreSQL does not run on Windows. Set DATABASE_URL, or use WSL.')
   }
   const { signal } = options
-  const folder = await makeFolder(resolve(options.folder))
+  const named = resolve(options.folder)
+  // The server and we keep paths in files of lines.
+  if (/[\r\n]/.test(named)) {
+    throw new EmbeddedPostgresError(
+      `The name of the folder ${JSON.stringify(named)} has a line break in it. Rename it, or set database.folder.`,
+    )
+  }
+  const folder = await makeFolder(named)
   const cluster = await withFolderLock(folder, () => openLocked(folder, options), signal)
   if (signal?.aborted) {
     await cluster.release()
@@ -139,6 +149,7 @@ function clusterOf(opened: Opened): Cluster {
   let released: Promise<void> | undefined
   return {
     data: join(home, 'data'),
+    passwordFile: passwordFileOf(home),
     startedHere,
     url,
     ensureDatabase: (name) => createDatabaseIfMissing(url('postgres'), name),

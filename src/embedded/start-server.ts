@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { chmod, chown, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
 import { identityOf, isHidden } from './folder-lock.ts'
-import { type Account, EmbeddedPostgresError, indent, logTail, runProgram } from './run-program.ts'
+import { type Account, bareEnvironment, EmbeddedPostgresError, indent, logTail, runProgram } from './run-program.ts'
 
 /** A replay of the write-ahead log after a crash takes a minute or two on a slow disk. */
 const readyWithinMs = 150_000
@@ -13,6 +14,8 @@ const readyWithinMs = 150_000
  * Backends of a killed server end within a second of being told; a port that was taken just now is given up at once.
  */
 const attempts = 5
+/** A start on empty tables takes a quarter of a second. */
+const startLookMs = 50
 const logLimitBytes = 10_000_000
 
 /**
@@ -42,19 +45,56 @@ export async function startServer(
     // A umask of 077 would close it to `account`.
     await chmod(configuration, 0o644)
     await prepareLog(log, account)
-    const seconds = String(Math.ceil(readyWithinMs / 1000))
-    const args = ['start', '-D', data, '-l', log, '-w', '-t', seconds]
-    const { status, output } = await runProgram(binaries.pgCtl, args, account)
-    if (status === 0) {
+    failed = await startPostmaster({ postgres: binaries.postgres, data, log, account, deadline })
+    if (failed === '') {
       await writeFile(join(home, 'port'), `${port}\n`)
       return { port, startedHere: true }
     }
-    failed = output
     await delay(200 * attempt)
   }
   throw new EmbeddedPostgresError(
     `PostgreSQL did not start on ${data}. Its log, ${log}, ends with what follows: put that right. DATABASE_URL or another database.folder begins an empty ledger, and so does moving ${home} away.${indent(failed)}${logTail(log)}`,
   )
+}
+
+type ToStart = { postgres: string; data: string; log: string; account: Account | undefined; deadline: number }
+
+/**
+ * Starts the server process, which goes on when we end. Not by pg_ctl: that has a shell do it, and the shell reads a $
+ * or a quotation mark in the name of a folder as its own.
+ * @returns empty once it accepts connections; otherwise what became of it.
+ */
+async function startPostmaster({ postgres, data, log, account, deadline }: ToStart): Promise<string> {
+  const output = openSync(log, 'a')
+  const state = { ended: '' }
+  let child: ChildProcess
+  try {
+    child = spawn(postgres, ['-D', data], {
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', output, output],
+      env: bareEnvironment,
+      ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }),
+    })
+  } catch (error) {
+    // Node throws some refusals of the system instead of emitting them.
+    return `${postgres}: ${(error as Error).message}`
+  } finally {
+    closeSync(output)
+  }
+  child.unref()
+  child.on('error', ({ message }) => {
+    state.ended = `${postgres}: ${message}`
+  })
+  child.on('exit', (status, signal) => {
+    state.ended = `${postgres} ended with ${signal ?? `status ${status}`}`
+  })
+  while (state.ended === '' && Date.now() < deadline) {
+    const found = await runningPostmaster(data)
+    if (found?.ready && found.pid === child.pid) return ''
+    await delay(startLookMs)
+  }
+  return state.ended || `${postgres} was not ready within ${readyWithinMs / 1000} seconds`
 }
 
 /** Waits while a server that another process began to start, or to stop, goes on with it. */

@@ -32,7 +32,7 @@ export function judgeDownloadUrl(
 ): DownloadTarget | { refused: string } {
   if (!URL.canParse(text)) return { refused: 'it is no absolute URL' }
   const url = new URL(text)
-  if (url.protocol === 'http:' && !isLoopbackHost(bareHost(baseUrl)))
+  if (url.protocol === 'http:' && ![baseUrl, url].every((one) => isLoopbackHost(bareHost(one))))
     return { refused: 'http is not allowed, only https' }
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return { refused: `${url.protocol} is not allowed, only https` }

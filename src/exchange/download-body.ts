@@ -1,13 +1,7 @@
 import { pipeline, Readable, Transform, type TransformCallback } from 'node:stream'
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { DownloadFailed, DownloadRefused } from './errors.ts'
+import { zstdFrames } from './zstd-frames.ts'
 
 export type DownloadLimits = {
   /** Bytes on the wire. */
@@ -161,9 +155,6 @@ function wireMeter(host: string, contentLength: number | null, limits: DownloadL
   return meter
 }
 
-/** RFC 9659: a decoder of zstd over HTTP need not hold a window above 8 MiB, and a sender must not ask for one. */
-const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
-
 /**
  * Upper bound of one decompressed part: a thread of its own makes the next while the reader is at work on one. The
  * default of 16 KiB costs the reader of a large page more turns than bytes.
@@ -194,7 +185,7 @@ export function createInflater(coding: string | undefined): Transform | null {
     case 'br':
       return createBrotliDecompress({ chunkSize })
     case 'zstd':
-      return createZstdDecompress({ params: zstdParams, chunkSize })
+      return zstdFrames(chunkSize)
     default:
       return null
   }

@@ -6,7 +6,10 @@ const source = z.enum(['stated', 'public', 'assumed'])
 
 export const endpoint = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-  path: z.string().startsWith('/'),
+  path: z
+    .string()
+    .startsWith('/')
+    .regex(/^[^?#]*$/, 'has a ? or a #; an endpoint is asked by its path alone, without a query'),
   source,
 })
 export const name = z.strictObject({ name: z.string().min(1), source })

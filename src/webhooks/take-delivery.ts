@@ -217,12 +217,20 @@ type CustomHeader = { name: string; value: string }
 /** Whether a delivery has the custom header. Compares in constant time: of hashes, so that no length shows either. */
 function hasCustomHeader({ name, value }: CustomHeader, request: Pick<IncomingMessage, 'headersDistinct'>): boolean {
   const given = only(request, name)
-  return given !== undefined && timingSafeEqual(hashOf(given), hashOf(value))
+  if (given === undefined) return false
+  // Node reads headers as Latin-1. Which encoding the sender writes beyond ASCII is its own affair.
+  const sent = hashOf(Buffer.from(given, 'latin1'))
+  return formsOf(value).filter((form) => timingSafeEqual(sent, hashOf(form))).length > 0
 }
 
-function hashOf(text: string): Buffer {
-  // Node reads headers as Latin-1: the bytes are those that were sent, in whichever encoding the value is UTF-8.
-  return createHash('sha256').update(text, 'utf8').digest()
+/** The bytes of a header's value, in each encoding that has all its characters. */
+function formsOf(value: string): Buffer[] {
+  const latin1 = Buffer.from(value, 'latin1')
+  return [Buffer.from(value, 'utf8'), ...(latin1.toString('latin1') === value ? [latin1] : [])]
+}
+
+function hashOf(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest()
 }
 
 /** Why a delivery was not taken. The sender is told none of it. */

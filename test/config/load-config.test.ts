@@ -350,6 +350,15 @@ test.each([
   ])
 })
 
+test.each(['https://bulk.example?tenant=geheim', 'https://bulk.example/bulk/#geheim', 'https://bulk.example/?'])(
+  'the configuration refuses the base address %s, whose query no call would carry',
+  (baseUrl) => {
+    const found = problems(null, { environment: { EXCHANGE_BASE_URL: baseUrl } })
+    expect(found).toEqual([{ path: 'exchange.baseUrl', message: expect.stringMatching(/^has a \? or a #/) }])
+    expect(JSON.stringify(found)).not.toContain('geheim')
+  },
+)
+
 test.each(['https://bulk.example', 'https://api.example/', 'https://gateway.example/api/bulk'])(
   'the configuration takes the base address %s',
   (baseUrl) => {

@@ -444,6 +444,20 @@ test('another profile is an error, and the same one under another key is none', 
   expect(level({ used: false, configured: { ...configured, baseUrl: 'https://b.example' } })).toBe('ok')
 })
 
+test.each([
+  ['postgres://h/db?user=u&password=secretpw1', ['partner.url']],
+  ['postgres://h/db?sslpassword=secretpw1', ['partner.url']],
+  [`postgres://u:\${PW}1@h/db`, ['partner.url']],
+  [`postgres://u:secretpw1@\${HOST}:\${PORT}/db`, ['partner.url']],
+  [`postgres://u:\${PW:-secretpw1}@h/db`, ['partner.url']],
+  [`postgres://u:\${PW}@h/db`, []],
+  [`postgres://u:\${FIRST}\${SECOND}@\${HOST}:\${PORT}/\${NAME}`, []],
+  [`postgres://\${USER_AND_PASSWORD}@h/db`, []],
+  [`postgres://h/db?user=\${NAME}&password=\${PW}`, []],
+])('of %s a password that stands in the file counts, wherever it stands, and a reference does not', (url, found) => {
+  expect(secretsIn(`partner: { url: "${url}" }`)).toEqual(found)
+})
+
 test('a secret in a file counts, and a reference to a variable does not', () => {
   const text =
     'exchange: { apiKey: abc }\npartner: { url: "postgres://u:p@h/d" }\ndatabase: { url: embedded }\nnotify: { url: "$' +

@@ -146,7 +146,14 @@ describe('judgeDownloadUrl', () => {
   it.each(['http://10.0.0.1', 'http://exchange.example', 'http://localhost.example', 'http://127.0.0.1.example'])(
     'refuses http beside the base address %s',
     (base) => {
-      expect(judge('http://files.example/a', new URL(base))).toHaveProperty('refused')
+      expect(judge('http://127.0.0.1:1/a', new URL(base))).toHaveProperty('refused')
+    },
+  )
+
+  it.each(['http://files.example/a', 'http://files.internal/a', 'http://10.1.2.3/a', 'http://localhost.example/a'])(
+    'refuses http to another machine although the service is on this one: %s',
+    (url) => {
+      expect(judge(url, new URL('http://127.0.0.1:9'))).toHaveProperty('refused')
     },
   )
 

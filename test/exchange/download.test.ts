@@ -75,6 +75,27 @@ describe('a download', () => {
     expect((await download(server.url)).equals(Buffer.concat([long, page]))).toBe(true)
   })
 
+  const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4])
+  const [first, second] = [zstdCompressSync(page), zstdCompressSync(long)]
+  it.each([
+    ['two in one go', [first, second], [page, long]],
+    ['one that can be skipped in front', [skippable, first], [page]],
+    ['one that can be skipped between and behind', [first, skippable, second, skippable], [page, long]],
+    ['a long one and many short ones', [second, ...Array(300).fill(first)], [long, ...Array(300).fill(page)]],
+  ])('reads every frame of zstd: %s', async (_title, frames, parts) => {
+    const [body, whole] = [Buffer.concat(frames), Buffer.concat(parts)]
+    await using server = await serving(body, { 'content-encoding': 'zstd' })
+    const limits = { maxBytes: body.length, maxInflatedBytes: whole.length }
+    expect((await download(server.url, limits)).equals(whole)).toBe(true)
+  })
+
+  it('reads every frame of zstd when they come byte by byte', async () => {
+    const body = Buffer.concat([first, skippable, first])
+    const pieces = Readable.from(Array.from(body, (byte) => Buffer.from([byte])))
+    const inflater = createInflater('zstd') ?? new PassThrough()
+    expect((await buffer(pieces.pipe(inflater))).equals(Buffer.concat([page, page]))).toBe(true)
+  })
+
   it('passes on a body of one byte', async () => {
     await using server = await serving(Buffer.from('7'))
     expect((await download(server.url)).toString()).toBe('7')

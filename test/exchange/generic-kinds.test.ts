@@ -95,6 +95,11 @@ describe('the kinds of a contract', () => {
       { k: { ...plain, partitionBy: 'x' } },
       'kinds.k.partitionBy: x is none of the columns',
     ],
+    [
+      'a path with a query',
+      { k: { ...plain, endpoint: { ...plain.endpoint, path: '/any?mode=merge' } } },
+      'kinds.k.endpoint.path: has a ? or a #',
+    ],
     ['a member that is not known', { k: { ...plain, colums: [] } }, 'kinds.k: Unrecognized key: "colums"'],
     ['no element', { k: { ...plain, body: { list: 'items' } } }, 'kinds.k.body.element: must be an object'],
     ['an element that is a list', { k: element([]) }, 'kinds.k.body.element: must be an object'],

@@ -89,6 +89,7 @@ describe('a download that does not complete', () => {
     ['deflate', deflateSync(page)],
     ['br', brotliCompressSync(page)],
     ['zstd', zstdCompressSync(page)],
+    ['zstd', Buffer.concat([zstdCompressSync(page), zstdCompressSync(page)])],
     ['no coding, gzip recognised', gzipSync(page)],
   ])('errors when a body under %s is cut short and closed cleanly', async (coding, body) => {
     await using server = await tcpServer((socket) => {
@@ -103,6 +104,18 @@ describe('a download that does not complete', () => {
   it.each(['gzip', 'br', 'zstd'])('errors when the body is not %s, though it says so', async (coding) => {
     await using server = await serving(page, { 'content-encoding': coding })
     expect(await rejection(download(server.url))).toBeInstanceOf(DownloadFailed)
+  })
+
+  it('errors when what follows a frame of zstd is none', async () => {
+    const body = Buffer.concat([zstdCompressSync(page), Buffer.from('more')])
+    await using server = await serving(body, { 'content-encoding': 'zstd' })
+    expect(await rejection(download(server.url))).toBeInstanceOf(DownloadFailed)
+  })
+
+  it('errors when a body has more frames of zstd than files in parts have', { timeout: 60_000 }, async () => {
+    const body = Buffer.alloc(8 * 10_001, Buffer.from([0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]))
+    await using server = await serving(body, { 'content-encoding': 'zstd' })
+    expect((await rejection(download(server.url))).message).toContain('more than 10000 frames of zstd')
   })
 
   it('errors when the body stalls', async () => {

@@ -94,7 +94,7 @@ export const guardsOfUnits: readonly Guard[] = [
   {
     ...address,
     name: 'A page is fetched by https, and by http only where the service is on this machine',
-    text: "if (url.protocol === 'http:' && !isLoopbackHost(bareHost(baseUrl)))",
+    text: "if (url.protocol === 'http:' && ![baseUrl, url].every((one) => isLoopbackHost(bareHost(one))))",
     without: "if (url.protocol === 'http:' && baseUrl.host === '')",
   },
   {

@@ -1,4 +1,17 @@
-import { chmod, chown, cp, lstat, mkdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createMissingSymlinks, platformPackage, sharedPlaces } from '../../src/embedded/binaries.ts'
@@ -79,6 +92,52 @@ test('the embedded server works under a folder of mode 700, says once where the 
   } finally {
     for (const copy of copies) await rm(copy, { recursive: true, force: true })
   }
+})
+
+/** Names that a shell reads as its own: the first as a variable, others as programs to run. */
+const namesForShells = ['cost$ave', 'b$(touch "$HOME/ran" /tmp/ran)x', 'b`touch ran`x', 'a "b" c', "it's", 'a\\b']
+
+test.each(namesForShells)('the embedded server keeps its data in a folder named %s', async (name) => {
+  await using place = await clusterFolder()
+  const folder = join(place.parent, name, 'postgres')
+  const options = { folder, onNotice: () => {}, settings: fastSettings }
+  const first = await openCluster(options)
+  await ask(first.url('postgres'), 'create table kept as select 1 as one')
+  await first.release()
+  const second = await openCluster(options)
+  expect(second.startedHere).toBe(true)
+  expect(await ask(second.url('postgres'), 'select one from kept')).toEqual([{ one: 1 }])
+  await second.release()
+  expect(await runningPostmaster(join(folder, 'data'))).toBeUndefined()
+})
+
+test('the embedded server runs no program by a path that a shell would read, and runs a copy of it instead', async () => {
+  await using place = await clusterFolder()
+  const ran = join(place.parent, 'ran')
+  const packageFolder = join(place.parent, 'a$(touch $(printf "..%sran" /))b', 'package')
+  const version = `0.0.0-shell-${basename(place.parent)}`
+  await copyPackage(packageFolder, version)
+  const copies = sharedPlaces.map((shared) => join(shared, `postgres-${version}-${basename(platformPackage())}`))
+  const notices: string[] = []
+  const onNotice = (sentence: string) => notices.push(sentence)
+  try {
+    const options = { folder: place.folder, onNotice, settings: fastSettings, packageFolder }
+    const cluster = await openCluster(options)
+    expect(await ask(cluster.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
+    await cluster.release()
+    expect(notices.join()).toContain(`cannot run those in ${packageFolder}`)
+    await expect(stat(ran)).rejects.toThrow('ENOENT')
+  } finally {
+    for (const copy of copies) await rm(copy, { recursive: true, force: true })
+  }
+})
+
+test('the embedded server makes nothing in a folder whose name has a line break', async () => {
+  await using place = await clusterFolder()
+  const opened = openCluster({ folder: join(place.parent, 'a\nb'), onNotice: () => {}, settings: fastSettings })
+  await expect(opened).rejects.toMatchObject({ code: 'embedded_postgres_failed' })
+  await expect(opened).rejects.toThrow('has a line break in it')
+  expect(await readdir(place.parent)).toEqual([])
 })
 
 test('the embedded server works where everything is made under umask 077', async () => {

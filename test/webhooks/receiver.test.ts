@@ -122,6 +122,20 @@ describe('a delivery', () => {
   })
 
   it.each([
+    ['Hôtel', 'UTF-8', Buffer.from('Hôtel'), 204],
+    ['Hôtel', 'Latin-1', Buffer.from('Hôtel', 'latin1'), 204],
+    ['Hôtel', 'UTF-8 written twice', Buffer.from(Buffer.from('Hôtel').toString('latin1')), 400],
+    ['ホテル', 'UTF-8', Buffer.from('ホテル'), 204],
+    ['ホテル', 'Latin-1, which has none of its characters', Buffer.from('ホテル', 'latin1'), 400],
+  ])('a custom header beyond ASCII is judged by its bytes: %s in %s', async (headerValue, _title, sent, status) => {
+    const { url } = await world.listen({ headerName: 'X-Hotel', headerValue })
+    const event = testEvent()
+    const header = `x-hotel: ${sent.toString('latin1')}`
+    const lines = [...signedLines(event), `content-length: ${event.body.length}`, header]
+    expect(await raw(url, request(lines, event.body))).toContain(` ${status} `)
+  })
+
+  it.each([
     ['GET', '/webhooks'],
     ['PUT', '/webhooks'],
     ['POST', '/'],

@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { withoutSettings } from '../../config/environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { settingsInForce } from '../../config/show-config.ts'
 import { openLinkProof, type SessionTokens, sealLinkRequest } from '../../http/console/console-door.ts'
@@ -19,6 +16,7 @@ import {
   untilInterrupted,
 } from '../cli.ts'
 import { openIdleFerry } from '../open-ferry.ts'
+import { openInBrowser } from '../open-in-browser.ts'
 import { configFileOf, readConfig } from '../read-config.ts'
 import { concealJson } from '../scrubbing.ts'
 import { actingUser } from '../with-database.ts'
@@ -59,7 +57,7 @@ function addressOf({ port, host, certificateFile, allowedHosts }: Config['http']
 async function show(cli: Cli, { json, browser }: ConsoleOptions, link: string): Promise<void> {
   if (json) return printJson(cli.stdout, { link })
   printLine(cli.stdout, link)
-  const opened = browser !== false && cli.stdout.isTTY === true && (await openBrowser(cli, link))
+  const opened = browser !== false && cli.stdout.isTTY === true && (await openInBrowser(cli, link))
   printLine(
     cli.stderr,
     opened ? 'Opened in your browser.' : 'Open it in a browser: it signs in once, within 5 minutes.',
@@ -175,26 +173,5 @@ export async function consoleAsks(cli: Cli, options: CommonOptions, config: Conf
         environment: cli.environment,
         overrides: options.set ?? [],
       }),
-  }
-}
-
-/** Who opens an address on this system; none where there is no screen to show it on. */
-function openerOf({ environment }: Cli): string | null {
-  if (process.platform === 'darwin') return 'open'
-  if (process.platform !== 'linux') return null
-  return environment.DISPLAY || environment.WAYLAND_DISPLAY ? 'xdg-open' : null
-}
-
-/** Opens an address in the person's browser. @returns whether there was one to ask. */
-async function openBrowser(cli: Cli, address: string): Promise<boolean> {
-  const opener = openerOf(cli)
-  if (opener === null) return false
-  const child = spawn(opener, [address], { stdio: 'ignore', detached: true, env: withoutSettings(cli.environment) })
-  try {
-    await once(child, 'spawn')
-    child.unref()
-    return true
-  } catch {
-    return false
   }
 }

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { withoutPassword } from '../../config/show-config.ts'
 import { grantReading, type Reading, reservedViews, revokeReading } from '../../db/readers/grant-reading.ts'
 import { openQuerySession } from '../../db/readers/open-query-session.ts'
+import type { Cluster } from '../../embedded/open-cluster.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -78,8 +79,7 @@ function warnings(role: string, { connects, tables }: Reading['now']): string[] 
 export async function sql(cli: Cli, query: string | undefined, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ url, cluster }) => {
     if (query === undefined) {
-      // Nobody but us knows the embedded server's password; that of another server is no secret of ours to show.
-      printLine(cli.stdout, `psql '${(cluster === null ? withoutPassword(url) : url).replaceAll("'", '%27')}'`)
+      printLine(cli.stdout, cluster === null ? psql(withoutPassword(url)) : psqlOfEmbedded(url, cluster))
       printLine(
         cli.stderr,
         'This is the role that owns the tables, and it may change everything. The views are in the schema nightferry. Ctrl-C ends this, and an embedded server with it.',
@@ -96,6 +96,16 @@ export async function sql(cli: Cli, query: string | undefined, options: CommonOp
     else printLine(cli.stdout, table(fields, rows))
     return exitCodes.well
   })
+}
+
+function psql(url: string): string {
+  return `psql '${url.replaceAll("'", '%27')}'`
+}
+
+/** Nobody but us knows the embedded server's password, and every user of the machine sees the arguments of psql. */
+function psqlOfEmbedded(url: string, { passwordFile }: Cluster): string {
+  const { href } = Object.assign(new URL(url), { password: '' })
+  return `PGPASSWORD="$(cat '${passwordFile.replaceAll("'", `'\\''`)}')" ${psql(href)}`
 }
 
 async function answerTo(

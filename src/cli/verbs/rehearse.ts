@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import { type Config, settings } from '../../config/schema.ts'
+import { passwordsOf } from '../../config/show-config.ts'
 import { createDatabase, createPool, type Database } from '../../db/database.ts'
 import { parkedRowIds } from '../../db/ledger/rows-in-state.ts'
 import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
@@ -141,7 +142,7 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
 }
 
 function databaseNamed(cli: Cli, { database }: RehearseOptions): string | null {
-  if (database !== undefined && URL.canParse(database) && new URL(database).password !== '') {
+  if (database !== undefined && passwordsOf(database).length > 0) {
     throw new UsageError(
       '--database holds a password, which other users see on the command line: set REHEARSAL_DATABASE_URL instead',
     )
