@@ -1,9 +1,10 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
-import { countUnchangedValues, isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { bringBackLists, bringBackValues } from './on-many-pages.ts'
+import { isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { countUnchangedValues } from './unrenewed-values.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
-import { bringBackLists } from './whole-lists.ts'
 
 /**
  * Brings the claimed calculators up to the page, after their values: a calculator that differs in anything is written
@@ -62,8 +63,8 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
  * page shows them, or may, because their company cannot be read on it or holds a calculator that cannot be identified.
  * They belong to the company that lost them: what this page gives of them is compared with what stood, as if this page
  * had come first, and what it only may show is marked as not renewed. Which search removed one is told by what is kept
- * of its values; only where nothing is, by times. Lists of property values come back as `bringBackLists` says. After
- * the calculators were claimed, and before their values are merged.
+ * of its values; only where nothing is, by times. Values and lists of property values come back as `bringBackValues`
+ * and `bringBackLists` say. After the calculators were claimed, and before their values are merged.
  * @returns how many values came back.
  */
 export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: number): Promise<number> {
@@ -72,8 +73,12 @@ export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: n
     select exists (select from staged_company where seen) as again,
       exists (select from staged_calculator where removed)
       or exists (select from staged_company s where ${inDoubt}) as some`.execute(trx)
-  if (looked[0]?.again === true) await bringBackLists(trx, submissionId)
-  if (looked[0]?.some !== true) return 0
+  let values = 0
+  if (looked[0]?.again === true) {
+    await bringBackLists(trx, submissionId)
+    values = await bringBackValues(trx, submissionId)
+  }
+  if (looked[0]?.some !== true) return values
   const keptOf = sql`
     select from removed_value r where r.company_key = k.company_key and r.calculator_key = k.calculator_key`
   const { rows } = await sql<{ rows: number }>`
@@ -114,7 +119,7 @@ export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: n
       update staged_calculator s set removed = false from back where s.calculator_key = back.calculator_key
     )
     select count(*) as rows from added`.execute(trx)
-  return Number(rows[0]?.rows ?? 0)
+  return values + Number(rows[0]?.rows ?? 0)
 }
 
 /**
@@ -195,7 +200,7 @@ async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOp
   const selected = ofSelectedType(options.calculatorTypeIds)
   const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
     select direction, stand - absent - coalesce(added, 0) - coalesce(unrenewed, 0) as seen,
-      stand - coalesce(added, 0) + coalesce(removed, 0) as known
+      stand - coalesce(added, 0) + coalesce(removed, 0) - coalesce(elsewhere, 0) as known
     from (
       select v.direction, count(*) as stand, count(a.calculator_key) as absent
       from staged_company c
@@ -209,7 +214,8 @@ async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOp
     ) known
     left join (
       select direction, count(*) filter (where kind = 'added') as added,
-        count(*) filter (where kind = 'removed') as removed, count(*) filter (where kind = 'unrenewed') as unrenewed
+        count(*) filter (where kind = 'removed') as removed, count(*) filter (where kind = 'unrenewed') as unrenewed,
+        count(*) filter (where elsewhere) as elsewhere
       from value_difference
       join staged_company c using (company_key)
       join staged_calculator using (calculator_key)

@@ -1,9 +1,10 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { alike, listedProperties, namedKey, oneSpelling, otherSpellings } from './name-spelling.ts'
+import { keepListsForOtherPages } from './on-many-pages.ts'
 import { isSuspiciousWith, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
-import { keepForOtherPages, keepWholeLists, placeNotGiven } from './whole-lists.ts'
+import { keepWholeLists, placeNotGiven } from './whole-lists.ts'
 
 /**
  * Lays out, as referred_property, the custom properties that staged companies refer to, by each spelling of their ids:
@@ -218,7 +219,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
   }
   await keepUnreadable(trx)
   await keepUnlisted(trx)
-  if (rows[0].elsewhere) await keepForOtherPages(trx, submissionId)
+  if (rows[0].elsewhere) await keepListsForOtherPages(trx, submissionId)
   await withholdSuspicious(trx, options)
   if (!(await markKept(trx, submissionId))) return
   await keepWholeLists(trx, submissionId)

@@ -1,9 +1,12 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepUnrenewedValues, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { keepUnrenewedValues } from './unrenewed-values.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 type ValueCounts = { values: number; added: number; changed: number; removed: number }
+
+type Differences = Omit<ValueCounts, 'values'> & { elsewhere: boolean }
 
 /**
  * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes. What it
@@ -38,8 +41,8 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
 
   await leaveOutOtherSpellings(trx)
   await moveWithCalculators(trx, submissionId)
-  const different = await findDifferences(trx)
-  if (different.removed > 0) different.removed = await keepUnrenewedValues(trx, options)
+  const { elsewhere, ...different } = await findDifferences(trx)
+  if (different.removed > 0) different.removed = await keepUnrenewedValues(trx, options, elsewhere)
   if (different.changed > 0) {
     await sql`
       update calculator_value t set value = d.after
@@ -128,12 +131,13 @@ async function leaveOutOtherSpellings(trx: Transaction<Schema>): Promise<void> {
  * Lays side by side what the page gives of known calculators and what stands of them, and keeps what differs in
  * value_difference. One pass over either side: every row is looked up once. The places count until the values are
  * written, because nobody writes a value without the lock on its company.
+ * @returns how many differ in which way, and whether any company of the page may be on others too.
  */
-async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCounts, 'values'>> {
+async function findDifferences(trx: Transaction<Schema>): Promise<Differences> {
   await sql`
     create temporary table value_difference on commit drop as
     select company_key, calculator_key, direction, variable_key, t.place, t.value as before, m.value as after,
-      null::text as reason, false as withheld,
+      null::text as reason, false as withheld, false as elsewhere,
       case when t.value is null then 'added' when m.value is null then 'removed' else 'changed' end as kind
     from (
       select * from merge_value m
@@ -147,11 +151,12 @@ async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCoun
       where k.readable
     ) t using (company_key, calculator_key, direction, variable_key)
     where t.value is distinct from m.value`.execute(trx)
-  const { rows } = await sql<Record<'added' | 'changed' | 'removed', number>>`
+  const { rows } = await sql<Differences>`
     select count(*) filter (where kind = 'added') as added, count(*) filter (where kind = 'changed') as changed,
-      count(*) filter (where kind = 'removed') as removed
+      count(*) filter (where kind = 'removed') as removed,
+      exists (select from staged_company where on_many_pages or seen) as elsewhere
     from value_difference`.execute(trx)
-  return rows[0] ?? { added: 0, changed: 0, removed: 0 }
+  return rows[0] ?? { added: 0, changed: 0, removed: 0, elsewhere: false }
 }
 
 /**

@@ -76,10 +76,11 @@ export async function gatherEvidence(
 }
 
 /**
- * Lays out, as gone_company, gone_calculator and gone_property, what stands and the search has not seen. What a person
- * has brought back, or holds a value that a person has brought back, is not among it but in protected_part. Calculators
- * of which a page has withheld the removal are in neither. The property values are those of such companies, and the
- * lists of companies on several pages that none of these has given.
+ * Lays out, as gone_company, gone_calculator, gone_value and gone_property, what stands and the search has not seen.
+ * What a person has brought back, or holds a value that a person has brought back, is not among it but in
+ * protected_part. Calculators of which a page has withheld the removal are in neither. The property values are those of
+ * such companies, and the lists of companies on several pages that none of these has given. The values are those that
+ * none of them has given of calculators that one has: others go with their calculator.
  */
 export async function layOutUnseen(
   trx: Transaction<Schema>,
@@ -133,12 +134,18 @@ export async function layOutUnseen(
     select company_key, property_key, ordinal
     from unrenewed_part join company_property using (company_key, property_key, ordinal)
     where part = 'property' and reason = 'on_many_pages' and submission_id = ${submissionId}`.execute(trx)
-  await sql`analyze gone_company, gone_calculator, gone_property`.execute(trx)
+  await sql`
+    create temporary table gone_value on commit drop as
+    select company_key, calculator_key, direction, variable_key
+    from unrenewed_part join calculator_value using (company_key, calculator_key, direction, variable_key)
+    where part = 'value' and reason = 'on_many_pages' and submission_id = ${submissionId}
+      and calculator_key not in (select calculator_key from gone_calculator)`.execute(trx)
+  await sql`analyze gone_company, gone_calculator, gone_value, gone_property`.execute(trx)
 }
 
 /**
- * How much of what stood before the search would go with the companies, calculators and lists of property values that
- * were laid out as unseen.
+ * How much of what stood before the search would go with the companies, calculators, values and lists of property
+ * values that were laid out as unseen.
  */
 export type Loss = {
   reason: 'too_few_inputs' | 'too_few_outputs' | 'too_few_properties'
@@ -150,9 +157,13 @@ export type Loss = {
 /** What would go of inputs, outputs and property values; nothing is counted of what would not go. */
 export async function losses(trx: Transaction<Schema>, submissionId: number): Promise<Loss[]> {
   const { rows } = await sql<{ direction: 'i' | 'o'; gone: number }>`
-    select v.direction, count(*) as gone
-    from gone_calculator g join calculator_value v using (company_key, calculator_key)
-    group by v.direction order by v.direction`.execute(trx)
+    select direction, count(*) as gone
+    from (
+      select direction from gone_calculator join calculator_value using (company_key, calculator_key)
+      union all
+      select direction from gone_value
+    ) gone
+    group by direction order by direction`.execute(trx)
   const { rows: properties } = await sql<{ gone: number }>`
     select count(*) as gone from gone_property`.execute(trx)
   const before = hereBefore(submissionId)
@@ -195,13 +206,18 @@ export async function tombstoneUnseen(
       where company_key in (
         select company_key from gone_company
         union select company_key from gone_calculator
+        union select company_key from gone_value
         union select company_key from gone_property
       )
       order by company_id for no key update
     ) locked`.execute(trx)
   await sql`
     select count(*) from (
-      select from calculator where calculator_key in (select calculator_key from gone_calculator)
+      select from calculator
+      where calculator_key in (
+        select calculator_key from gone_calculator
+        union select calculator_key from gone_value
+      )
       order by calculator_id for no key update
     ) locked`.execute(trx)
 
@@ -209,12 +225,21 @@ export async function tombstoneUnseen(
     update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
     from gone_calculator g where g.calculator_key = k.calculator_key and k.removed_at is null`.execute(trx)
   await sql`
-    with removed as (
-      delete from calculator_value v using gone_calculator g
-      where v.company_key = g.company_key and v.calculator_key = g.calculator_key
-      returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
-    ), kept as (${keepRemovedValues('removed', submissionId)})
-    ${recordChanges('removed', submissionId)}`.execute(trx)
+    update calculator k set changed_at = statement_timestamp()
+    where calculator_key in (select calculator_key from gone_value)`.execute(trx)
+  const unseen = [
+    sql`gone_calculator g where v.company_key = g.company_key and v.calculator_key = g.calculator_key`,
+    sql`gone_value g where v.company_key = g.company_key and v.calculator_key = g.calculator_key
+      and v.direction = g.direction and v.variable_key = g.variable_key`,
+  ]
+  for (const values of unseen) {
+    await sql`
+      with removed as (
+        delete from calculator_value v using ${values}
+        returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
+      ), kept as (${keepRemovedValues('removed', submissionId)})
+      ${recordChanges('removed', submissionId)}`.execute(trx)
+  }
   await sql`
     with removed as (
       delete from company_property p using gone_property g
@@ -227,7 +252,11 @@ export async function tombstoneUnseen(
     from gone_company g where g.company_key = c.company_key and c.removed_at is null`.execute(trx)
   await sql`
     update company c set changed_at = statement_timestamp(), content_hash = null
-    where company_key in (select company_key from gone_calculator union select company_key from gone_property)
+    where company_key in (
+        select company_key from gone_calculator
+        union select company_key from gone_value
+        union select company_key from gone_property
+      )
       and not exists (select from gone_company g where g.company_key = c.company_key)`.execute(trx)
   return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
 }

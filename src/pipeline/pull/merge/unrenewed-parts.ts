@@ -1,7 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { ofSelectedType } from './known-companies.ts'
-import { variableOf } from './name-spelling.ts'
 
 /** What a mark of a value says besides its key, in a statement that finds the mark there already. `since` stays. */
 export const markAgain = sql`
@@ -101,9 +99,9 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
 
 /**
  * Marks what stands and the search has not shown, because it does not prove absence: companies, and calculators of the
- * companies that it has shown; where it is whole, also lists of property values that no page has given of a company on
- * several. What is withheld and a person has brought back, or a value of it, is marked as that: accepting what is
- * withheld leaves it.
+ * companies that it has shown; where it is whole, also values and lists of property values that no page has given of a
+ * company on several. What is withheld and a person has brought back, or a value of it, is marked as that: accepting
+ * what is withheld leaves it.
  *
  * @param withheld whether the search is whole and shows suspiciously little; else it is not known what it would show.
  */
@@ -115,19 +113,25 @@ export async function markUnseen(
 ): Promise<void> {
   await sql`
     insert into unrenewed_part
-      (company_key, part, calculator_key, property_key, ordinal, reason, withheld, submission_id)
-    select company_key, part, calculator_key, property_key, ordinal, why, ${withheld}, ${submissionId}::bigint
+      (company_key, part, calculator_key, direction, variable_key, property_key, ordinal, reason, withheld,
+        submission_id)
+    select company_key, part, calculator_key, direction, variable_key, property_key, ordinal, why, ${withheld},
+      ${submissionId}::bigint
     from (
-      select company_key, 'company' as part, 0 as calculator_key, 0 as property_key, 0 as ordinal, ${reason} as why
+      select company_key, 'company' as part, 0 as calculator_key, '-'::"char" as direction, 0 as variable_key,
+        0 as property_key, 0 as ordinal, ${reason} as why
       from gone_company
       union all
-      select company_key, 'calculator', calculator_key, 0, 0, ${reason}
+      select company_key, 'calculator', calculator_key, '-', 0, 0, 0, ${reason}
       from gone_calculator where company_key not in (select company_key from gone_company)
       union all
-      select company_key, 'property', 0, property_key, ordinal, ${reason}
+      select company_key, 'value', calculator_key, direction, variable_key, 0, 0, ${reason}
+      from gone_value where ${withheld}
+      union all
+      select company_key, 'property', 0, '-', 0, property_key, ordinal, ${reason}
       from gone_property where ${withheld} and company_key not in (select company_key from gone_company)
       union all
-      select company_key, part, calculator_key, 0, 0, ${withheld ? 'restored' : reason} from protected_part
+      select company_key, part, calculator_key, '-', 0, 0, 0, ${withheld ? 'restored' : reason} from protected_part
     ) unseen
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
@@ -222,129 +226,4 @@ export type UnrenewedOptions = {
   minSeenShare: number
   /** Companies of the page that are as they were, so that they are not staged. */
   unchangedKeys: readonly number[]
-}
-
-/**
- * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person
- * has brought back, those that the page gives in a form that cannot be right, and all inputs or outputs where the page
- * shows a smaller share of them than `minSeenShare`. They become `unrenewed`, with the reason, and are marked as not
- * renewed. Of a calculator that another page of the search has given, what stands is left as it is (`kept`).
- * @returns how many are still to be removed.
- */
-export async function keepUnrenewedValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
-  const { submissionId } = options
-  await sql`
-    update value_difference d set kind = 'kept'
-    from staged_calculator k
-    where d.kind = 'removed' and k.calculator_key = d.calculator_key and k.given`.execute(trx)
-  if (await someUnrenewed(trx)) {
-    await sql`
-      update value_difference d set kind = 'unrenewed', reason = 'restored', withheld = true
-      from unrenewed_part u
-      where d.kind = 'removed' and u.part = 'value' and u.reason = 'restored' and u.company_key = d.company_key
-        and u.calculator_key = d.calculator_key and u.direction = d.direction
-          and u.variable_key = d.variable_key`.execute(trx)
-  }
-  await keepUnreadable(trx)
-  await withholdSuspicious(trx, options)
-  await sql`
-    insert into unrenewed_part
-      (company_key, part, calculator_key, direction, variable_key, reason, withheld, submission_id)
-    select company_key, 'value', calculator_key, direction, variable_key, reason, withheld, ${submissionId}::bigint
-    from value_difference where kind = 'unrenewed'
-    ${markAgain}`.execute(trx)
-  const { rows } = await sql<{ rows: number }>`
-    select count(*) as rows from value_difference where kind = 'removed'`.execute(trx)
-  return Number(rows[0]?.rows ?? 0)
-}
-
-/** What the page gives, but not as a value: it does not show that the value is gone. */
-async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
-  const { rows } = await sql<{ some: boolean }>`select exists (select from staged_unrenewed_value) as some`.execute(trx)
-  if (rows[0]?.some !== true) return
-  await sql`
-    update value_difference d set kind = 'unrenewed', reason = h.reason
-    from (
-      select k.calculator_key, h.direction, v.variable_key, min(h.reason) as reason
-      from staged_unrenewed_value h
-      join staged_calculator k using (calculator_ordinal)
-      join (
-        select variable_id, ${variableOf(sql`named.variable_id`)} as variable_key
-        from (select distinct variable_id from staged_unrenewed_value) named
-      ) v using (variable_id)
-      group by 1, 2, 3
-    ) h
-    where d.kind = 'removed' and d.calculator_key = h.calculator_key and d.direction = h.direction
-      and d.variable_key = h.variable_key`.execute(trx)
-  await sql`
-    update value_difference d set kind = 'unrenewed', reason = h.reason
-    from (
-      select k.calculator_key, h.direction, min(h.reason) as reason
-      from staged_unrenewed_value h join staged_calculator k using (calculator_ordinal)
-      where h.variable_id is null
-      group by 1, 2
-    ) h
-    where d.kind = 'removed' and d.calculator_key = h.calculator_key and d.direction = h.direction`.execute(trx)
-  // A group of null is left out only where it stands in the place of something.
-  await sql`
-    insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
-    select 'value', c.company_id, k.calculator_id, h.field, h.reason, 'null'
-    from staged_unrenewed_value h
-    join staged_calculator k using (calculator_ordinal)
-    join staged_company c using (company_ordinal)
-    where h.field is not null and exists (
-      select from value_difference d
-      where d.kind = 'unrenewed' and d.calculator_key = k.calculator_key and d.direction = h.direction
-    )`.execute(trx)
-}
-
-/**
- * Without inputs, or without outputs, a calculator is as the specification allows; all calculators of a page without
- * them are suspicious. So the two are judged apart, by calculators of the types that the search selected.
- */
-async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
-  const selected = ofSelectedType(options.calculatorTypeIds)
-  const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
-    select direction, coalesce(given, 0) - added as seen, coalesce(given, 0) - added + absent as known
-    from (
-      select direction, count(*) filter (where kind = 'added' and ${selected}) as added,
-        count(*) filter (where kind in ('removed', 'unrenewed') and ${selected}) as absent
-      from value_difference join staged_calculator using (calculator_key)
-      group by direction
-      having count(*) filter (where kind = 'removed') > 0
-    ) differing
-    left join (
-      select m.direction, count(*) as given
-      from merge_value m join staged_calculator using (calculator_key)
-      where ${selected} and not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
-      group by m.direction
-    ) page using (direction)`.execute(trx)
-  for (const { direction, seen, known } of rows) {
-    const countMore = (limit: number) => countUnchangedValues(trx, direction, limit, options)
-    const shown = { seen: Number(seen), known: Number(known) }
-    if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
-    await sql`
-      update value_difference
-      set kind = 'unrenewed', withheld = true, reason = case direction when 'i' then 'too_few_inputs'
-        else 'too_few_outputs' end
-      where kind = 'removed' and direction = ${direction}`.execute(trx)
-  }
-}
-
-/** How many inputs or outputs, up to a limit, the page shows of companies that are as they were. */
-export async function countUnchangedValues(
-  trx: Transaction<Schema>,
-  direction: 'i' | 'o',
-  limit: number,
-  { unchangedKeys, calculatorTypeIds }: UnrenewedOptions,
-): Promise<number> {
-  if (unchangedKeys.length === 0) return 0
-  const { rows } = await sql<{ rows: number }>`
-    select count(*) as rows from (
-      select from calculator_value v join calculator k using (company_key, calculator_key)
-      where v.company_key = any(${unchangedKeys}::integer[]) and v.direction = ${direction}
-        and ${ofSelectedType(calculatorTypeIds)}
-      limit ${limit}
-    ) counted`.execute(trx)
-  return Number(rows[0]?.rows ?? 0)
 }
