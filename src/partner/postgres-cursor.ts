@@ -1,6 +1,13 @@
 import pg from 'pg'
 import type { CursorProtection, ProtectionLack } from '../db/tables/run-tables.ts'
-import { type CursorQuery, type DeltaQuery, type QueryPlan, type StreamQuery, withoutSemicolon } from './dialect.ts'
+import {
+  type CursorQuery,
+  type DeltaQuery,
+  type PartnerSnapshot,
+  type QueryPlan,
+  type StreamQuery,
+  withoutSemicolon,
+} from './dialect.ts'
 import { PartnerDatabaseError, whyUnreachable } from './partner-errors.ts'
 
 /**
@@ -119,7 +126,13 @@ function plainTime(text: string): string | null {
  * the server's clocks without a time zone stand; `lacks`: why the moment does not speak for all transactions, so that
  * the overlap has to protect; null if it does.
  */
-export type PostgresBound = { moment: string; openMs: number; zone: string; lacks: ProtectionLack | null }
+export type PostgresBound = {
+  moment: string
+  openMs: number
+  zone: string
+  lacks: ProtectionLack | null
+  clock: PartnerSnapshot['clock']
+}
 
 /** The oldest major version that can be read: `pg_current_snapshot` is there since then. */
 const oldestMajor = 13
@@ -152,7 +165,8 @@ export async function requireVersion(client: pg.Client, url: string): Promise<vo
  * shows when it was prepared, which is later than the times in its rows. For all of them there is the overlap.
  */
 export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
-  const { rows } = await client.query<Omit<PostgresBound, 'openMs'> & { open_ms: string }>(
+  const at = performance.now()
+  const { rows } = await client.query<Omit<PostgresBound, 'openMs' | 'clock'> & { open_ms: string; clock_ms: string }>(
     `select to_char(least(statement_timestamp() - interval '100 milliseconds', min(began)) at time zone 'UTC',
                     'YYYY-MM-DD HH24:MI:SS.US"+00"') as moment,
             greatest(extract(epoch from statement_timestamp() - min(began)) * 1000, 0)::text as open_ms,
@@ -171,9 +185,10 @@ export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
            select prepared, false, true from pg_prepared_xacts where database = current_database()) open_transaction`,
   )
   const bound = rows[0]
+            (extract(epoch from statement_timestamp()) * 1000)::text as clock_ms,
   if (bound === undefined) throw new Error('the server did not say what time it is')
-  const { open_ms, ...rest } = bound
-  return { ...rest, openMs: Number(open_ms) }
+  const { open_ms, clock_ms, ...rest } = bound
+  return { ...rest, openMs: Number(open_ms), clock: { ms: Number(clock_ms), at } }
 }
 
 /**

@@ -85,6 +85,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     server,
     lacks: bound.lacks,
     openMs: bound.openMs,
+    clock: bound.clock,
     cursorType: async (query) => {
       const type = (await describe(session, query)).get(query.cursor)
       const { rows } = await failing(

@@ -47,6 +47,7 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     server: null,
     lacks: null,
     openMs: 0,
+    clock: clockOf(open),
     // A time is a text to a watermark: one value that is none must not look like another column.
     cursorType: async (query) => {
       const kind = cursorOf(open, query, query.cursor)
@@ -68,6 +69,16 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     },
   }
 }
+
+/** The clock of this machine, by which the library says what lies ahead. */
+function clockOf(database: DatabaseSync): PartnerSnapshot['clock'] {
+  const at = performance.now()
+  const { days } = database.prepare(`select julianday('now') as days`).get() as { days: number }
+  return { ms: (days - daysBefore1970) * 86_400_000, at }
+}
+
+/** From noon of 24 November of the year -4713, where the library's days begin. */
+const daysBefore1970 = 2_440_587.5
 
 function describe(
   database: DatabaseSync,
