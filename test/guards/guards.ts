@@ -374,8 +374,8 @@ export const guardsOfDatabase: readonly Guard[] = [
     file: 'src/pipeline/delta/guard-stream.ts',
     test: 'test/pipeline/delta/guard.test.ts',
     title: 'holds an empty source',
-    name: 'An empty source is held until a person approves just that',
-    text: "if (empty && known !== approvedEmpty) return 'empty'",
+    name: 'An empty source is held until a person approves that',
+    text: "if (empty) return 'empty'",
     without: '',
   },
   {
