@@ -44,5 +44,6 @@ export const migrationNames = [
   '0045-perhaps-taken',
   '0046-accepted-by',
   '0047-spelled-documents',
+  '0048-partner-clock',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

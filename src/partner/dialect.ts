@@ -78,6 +78,8 @@ export type PartnerSnapshot = {
   lacks: ProtectionLack | null
   /** How long the oldest transaction had been open that may still write, in milliseconds; 0 where none shows. */
   openMs: number
+  /** What the server's clock showed, in milliseconds since 1970, and when that was by our monotonic clock. */
+  clock: { ms: number; at: number }
   /**
    * Asks what a query yields, and reads no row of it into the ledger.
    * @returns how well its cursor finds rows that are committed late; null without a cursor.

@@ -60,6 +60,7 @@ async function begin(session: MysqlSession, statementTimeoutMs: number): Promise
  * @param zone where the session's clock stood before it was set to UTC.
  */
 async function oldestOpen(session: MysqlSession, zone: string): Promise<ServerBound> {
+  const at = performance.now()
   const statements = await session.ask(
     sql`select cast(utc_timestamp(6) - interval 100000 microsecond as char),
                cast(min(utc_timestamp(6) - interval (greatest(time, 0) + 1) second) as char)
@@ -78,7 +79,7 @@ async function oldestOpen(session: MysqlSession, zone: string): Promise<ServerBo
   const { oldest, seesAll } = await oldestTransaction(session)
   // Texts of one form: the first in their order is the oldest.
   const [open = null] = [statement, oldest].filter((at) => at !== null).sort()
-  return await boundOf({ began, oldest: open, seesAll }, shownAt, () => isReplica(session))
+  return await boundOf({ began, at, oldest: open, seesAll }, shownAt, () => isReplica(session))
 }
 
 /**

@@ -1,6 +1,13 @@
 import pg from 'pg'
 import type { CursorProtection, ProtectionLack } from '../db/tables/run-tables.ts'
-import { type CursorQuery, type DeltaQuery, type QueryPlan, type StreamQuery, withoutSemicolon } from './dialect.ts'
+import {
+  type CursorQuery,
+  type DeltaQuery,
+  type PartnerSnapshot,
+  type QueryPlan,
+  type StreamQuery,
+  withoutSemicolon,
+} from './dialect.ts'
 import { PartnerDatabaseError, whyUnreachable } from './partner-errors.ts'
 
 /**
@@ -12,13 +19,13 @@ export function deltaSql(
   bound: PostgresBound,
   delta: DeltaQuery,
 ): { text: string; values: unknown[] } {
-  const { select, at, type } = cursorSql(cursorType, bound, delta)
+  const { select, at, by, type } = cursorSql(cursorType, bound, delta)
   const lower = type === undefined ? '$1' : lowerBound(type, delta.overlapMs)
-  const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
+  const past = delta.from === null || lastOfAll.has(delta.from) ? '' : ` where ${at} >= ${lower} or ${at} is null`
   const which = delta.only === undefined ? past : onlySql(delta.only)
   return {
-    text: `${select}${which} order by ${at} nulls first`,
-    values: delta.only !== undefined ? [delta.only.partnerIds] : delta.from === null ? [] : [delta.from],
+    text: `${select}${which} order by ${by} nulls first`,
+    values: delta.only !== undefined ? [delta.only.partnerIds] : past === '' ? [] : [delta.from],
   }
 }
 
@@ -27,12 +34,15 @@ function lowerBound(type: string, overlapMs: number): string {
   return `($1::${type} - interval '${Math.trunc(overlapMs)} milliseconds')::${type}`
 }
 
-/** The columns of a query and its cursor as far as it may move the watermark; the cursor itself; its type if a time. */
+/**
+ * The columns of a query and its cursor as far as it may move the watermark; the cursor itself, and that by which rows
+ * come in order, which is null where none may move the watermark; its type if a time.
+ */
 export function cursorSql(
   cursorType: number | undefined,
   bound: PostgresBound,
   query: CursorQuery,
-): { select: string; at: string; type: string | undefined } {
+): { select: string; at: string; by: string; type: string | undefined } {
   // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
   // may be anything: neither may carry the watermark past what was not seen.
   const type = timeTypes[cursorType ?? 0]
@@ -41,11 +51,23 @@ export function cursorSql(
   const shown = `least(${moment} at time zone 'UTC', ${moment} at time zone ${pg.escapeLiteral(bound.zone)})`
   const newest = type === 'timestamptz' ? moment : `${shown}::${type}`
   const at = `s.${pg.escapeIdentifier(query.cursor)}`
-  const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
+  const by = floating.has(cursorType ?? 0)
+    ? `case when ${at}::text <> all('{${[...lastOfAll].join()}}') then ${at} end`
+    : at
+  const cursor = type === undefined ? by : `case when ${at} > ${newest} then ${newest} else ${at} end`
   const itself = type === undefined ? '' : `, case when ${at} > ${newest} then ${at} end::text`
   const select = `select ${textColumns(query)}, ${cursor}::text${itself} from (${withoutSemicolon(query.query)}\n) s`
-  return { select, at, type }
+  return { select, at, by, type }
 }
+
+/** Types of numbers that may be none, or without end. */
+const floating: ReadonlySet<number> = new Set([700, 701, 1700])
+
+/**
+ * Numbers past all that a row may yet get: a row that has one for a cursor would carry the watermark past every other.
+ * It is a row without a cursor, and always read.
+ */
+const lastOfAll: ReadonlySet<string> = new Set(['NaN', 'Infinity'])
 
 /** By the same text as is read. */
 function onlySql({ column, partnerIds }: NonNullable<DeltaQuery['only']>): string {
@@ -119,7 +141,13 @@ function plainTime(text: string): string | null {
  * the server's clocks without a time zone stand; `lacks`: why the moment does not speak for all transactions, so that
  * the overlap has to protect; null if it does.
  */
-export type PostgresBound = { moment: string; openMs: number; zone: string; lacks: ProtectionLack | null }
+export type PostgresBound = {
+  moment: string
+  openMs: number
+  zone: string
+  lacks: ProtectionLack | null
+  clock: PartnerSnapshot['clock']
+}
 
 /** The oldest major version that can be read: `pg_current_snapshot` is there since then. */
 const oldestMajor = 13
@@ -152,10 +180,12 @@ export async function requireVersion(client: pg.Client, url: string): Promise<vo
  * shows when it was prepared, which is later than the times in its rows. For all of them there is the overlap.
  */
 export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
-  const { rows } = await client.query<Omit<PostgresBound, 'openMs'> & { open_ms: string }>(
+  const at = performance.now()
+  const { rows } = await client.query<Omit<PostgresBound, 'openMs' | 'clock'> & { open_ms: string; clock_ms: string }>(
     `select to_char(least(statement_timestamp() - interval '100 milliseconds', min(began)) at time zone 'UTC',
                     'YYYY-MM-DD HH24:MI:SS.US"+00"') as moment,
             greatest(extract(epoch from statement_timestamp() - min(began)) * 1000, 0)::text as open_ms,
+            (extract(epoch from statement_timestamp()) * 1000)::text as clock_ms,
             current_setting('TimeZone') as zone,
             case when pg_is_in_recovery() then 'standby'
                  when exists (select from pg_subscription
@@ -172,8 +202,8 @@ export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
   )
   const bound = rows[0]
   if (bound === undefined) throw new Error('the server did not say what time it is')
-  const { open_ms, ...rest } = bound
-  return { ...rest, openMs: Number(open_ms) }
+  const { open_ms, clock_ms, ...rest } = bound
+  return { ...rest, openMs: Number(open_ms), clock: { ms: Number(clock_ms), at } }
 }
 
 /**

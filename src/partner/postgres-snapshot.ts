@@ -85,6 +85,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     server,
     lacks: bound.lacks,
     openMs: bound.openMs,
+    clock: bound.clock,
     cursorType: async (query) => {
       const type = (await describe(session, query)).get(query.cursor)
       const { rows } = await failing(
@@ -166,7 +167,7 @@ function readAll(session: Session, bound: PostgresBound, query: CursorQuery): Al
   let newest: Promise<(string | null)[] | null> | (string | null)[] | null = null
   async function* rows(): DeltaRows {
     const type = (await describe(session, query)).get(query.cursor)
-    const { select, at } = cursorSql(type, bound, query)
+    const { select, by } = cursorSql(type, bound, query)
     const met = new NewestRow(type, query)
     for await (const batch of readRows(session, query, { text: select, values: [] })) {
       met.look(batch)
@@ -177,7 +178,7 @@ function readAll(session: Session, bound: PostgresBound, query: CursorQuery): Al
       return
     }
     // Found first and printed afterwards: the server would print every row before it sorts.
-    const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${at} is not null order by coalesce(${at}, ${at}) desc limit 1`
+    const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${by} is not null order by coalesce(${by}, ${by}) desc limit 1`
     const { select: text } = cursorSql(type, bound, { ...query, query: found })
     const asked = session.client.query<(string | null)[]>({ text, rowMode: 'array' })
     newest = failing(session, stream, asked).then((answer) => answer.rows[0] ?? null)

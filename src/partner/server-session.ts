@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { RawBuilder } from 'kysely'
 import { addressProblem } from '../config/database-address.ts'
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
-import { heldBytes, type PartnerOptions } from './dialect.ts'
+import { heldBytes, type PartnerOptions, type PartnerSnapshot } from './dialect.ts'
 import { PartnerDatabaseError, unreachable } from './partner-errors.ts'
 
 /**
@@ -57,19 +57,29 @@ export async function loadDriver<T>(database: string, packages: readonly string[
  * No row past `moment` (UTC) may move a watermark; `shown` is the earliest that a clock of the server showed then;
  * `openMs`: how long the oldest transaction has been open.
  */
-export type ServerBound = { moment: string; shown: string; openMs: number; lacks: ProtectionLack | null }
+export type ServerBound = {
+  moment: string
+  shown: string
+  openMs: number
+  lacks: ProtectionLack | null
+  clock: PartnerSnapshot['clock']
+}
 
 /** When the oldest transaction that may still write began, in the clock of its list; whether the list shows us all. */
 export type OldestTransaction = { oldest: string | null; seesAll: boolean }
 
+/** How long before the question `began` is: for transactions that have begun and are not listed yet. Milliseconds. */
+const unlistedMs = 100
+
 /**
- * The start of the oldest transaction, or `began` where none is older.
+ * The start of the oldest transaction, or `began` where none is older: a tenth of a second before it was asked for.
+ * @param at when that was, by our monotonic clock.
  * @param oldest in UTC, as `began` is.
  * @param shownAt what the earliest clock of the server showed at a moment.
  * @param isCopy whether rows arrive from a server whose transactions are not listed here.
  */
 export async function boundOf(
-  { began, oldest, seesAll }: OldestTransaction & { began: string },
+  { began, at, oldest, seesAll }: OldestTransaction & { began: string; at: number },
   shownAt: (moment: string) => string | Promise<string>,
   isCopy: () => Promise<boolean>,
 ): Promise<ServerBound> {
@@ -77,7 +87,8 @@ export async function boundOf(
   const there = await shownAt(moment)
   const lacks = seesAll ? ((await isCopy()) ? 'standby' : null) : 'privilege'
   const openMs = moment === began ? 0 : millisecondsOf(began) - millisecondsOf(moment)
-  return { moment, shown: there < moment ? there : moment, openMs, lacks }
+  const clock = { ms: millisecondsOf(began) + unlistedMs, at }
+  return { moment, shown: there < moment ? there : moment, openMs, lacks, clock }
 }
 
 /** Zones are a multiple of a quarter of an hour apart; what is left is the time that our own question took. */

@@ -68,6 +68,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
   readonly server: string | null
   readonly lacks: PartnerSnapshot['lacks']
   readonly openMs: number
+  readonly clock: PartnerSnapshot['clock']
   readonly #dialect: ServerDialect<Field, Column, Value>
   readonly #session: ServerSession<Field, Value>
   readonly #bound: ServerBound
@@ -80,6 +81,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
     this.server = server
     this.lacks = bound.lacks
     this.openMs = bound.openMs
+    this.clock = bound.clock
     this.#dialect = dialect
     this.#session = session
     this.#bound = bound

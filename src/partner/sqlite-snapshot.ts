@@ -47,6 +47,7 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     server: null,
     lacks: null,
     openMs: 0,
+    clock: clockOf(open),
     // A time is a text to a watermark: one value that is none must not look like another column.
     cursorType: async (query) => {
       const kind = cursorOf(open, query, query.cursor)
@@ -68,6 +69,16 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     },
   }
 }
+
+/** The clock of this machine, by which the library says what lies ahead. */
+function clockOf(database: DatabaseSync): PartnerSnapshot['clock'] {
+  const at = performance.now()
+  const { days } = database.prepare(`select julianday('now') as days`).get() as { days: number }
+  return { ms: (days - daysBefore1970) * 86_400_000, at }
+}
+
+/** From noon of 24 November of the year -4713, where the library's days begin. */
+const daysBefore1970 = 2_440_587.5
 
 function describe(
   database: DatabaseSync,
@@ -97,8 +108,16 @@ function asWanted(names: readonly string[], wanted: readonly string[]): string[]
   })
 }
 
-/** What the cursor's values are. Each value of SQLite has a type of its own, and types have no common order. */
+/**
+ * What the cursor's values are. Each value of SQLite has a type of its own, and types have no common order. Of a `time`
+ * one value is enough: those that are none are rows without a cursor, and carry no watermark past those that are.
+ */
 type CursorKind = 'time' | 'text' | 'number' | 'none'
+
+/** Whether a value is a time that the library reads; null where it is null. */
+function isTime(value: string): string {
+  return `(${value} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' and julianday(${value}) is not null)`
+}
 
 function cursorOf(database: DatabaseSync, { stream, query }: StreamQuery, cursor: string): CursorKind {
   const at = identifier(cursor)
@@ -106,8 +125,7 @@ function cursorOf(database: DatabaseSync, { stream, query }: StreamQuery, cursor
     database
       .prepare(
         `select typeof(min(${at})) as low, typeof(max(${at})) as high,
-                min(${at} is null or (${at} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'
-                  and julianday(${at}) is not null)) as times
+                max(${isTime(at)}) as times
          from (${withoutSemicolon(query)}\n) s`,
       )
       .get(),
@@ -146,10 +164,11 @@ async function* readDelta(database: DatabaseSync, delta: DeltaQuery): DeltaRows 
   // A time that lies ahead may be anything and must not carry the watermark with it; clocks without a zone may stand
   // at UTC or at the local time.
   const now = `min(datetime('now'), datetime('now', 'localtime'))`
-  const ahead = `julianday(${at}) > julianday(${now})`
+  const time = `case when ${isTime(at)} then ${at} end`
+  const ahead = `julianday(${time}) > julianday(${now})`
   const cursor =
-    kind === 'time' ? `case when ${ahead} then ${now} else ${at} end, case when ${ahead} then ${at} end` : at
-  const order = kind === 'time' ? `julianday(${at}), ${at}` : at
+    kind === 'time' ? `case when ${ahead} then ${now} else ${time} end, case when ${ahead} then ${at} end` : at
+  const order = kind === 'time' ? `julianday(${time}), ${time}` : at
   const text = `select ${columnsOf(delta)}, ${cursor} from (${withoutSemicolon(delta.query)}\n) s${where} order by ${order}`
   yield* batches(database, delta, text, values)
 }
@@ -159,10 +178,17 @@ type Which = { conditions: string[]; values: Record<string, SQLInputValue> }
 function pastWatermark(kind: CursorKind, at: string, { from, overlapMs }: DeltaQuery): Which {
   // A watermark of another type says nothing of these values: then everything is read.
   if (from === null || kind === 'none' || (kind === 'number') !== isNumber(from)) return { conditions: [], values: {} }
-  const conditions = [`${at} >= :from`, `${at} is null`]
-  if (kind !== 'time') return { conditions, values: { ':from': kind === 'number' ? numeric(from) : from } }
+  const conditions = [`${at} >= :from`]
+  if (kind === 'number') return { conditions: [...conditions, `${at} is null`], values: { ':from': numeric(from) } }
+  if (kind === 'text') {
+    return { conditions: [...conditions, `${at} is null`, isTime(':from')], values: { ':from': from } }
+  }
   // Written in different ways, two times compare wrongly as texts: read too much then, never too little.
-  conditions.push(`julianday(${at}) >= julianday(:from) - :overlap`)
+  conditions.push(
+    `julianday(${at}) >= julianday(:from) - :overlap`,
+    `${isTime(at)} is not 1`,
+    `${isTime(':from')} is not 1`,
+  )
   return { conditions, values: { ':from': from, ':overlap': overlapMs / 86_400_000 } }
 }
 

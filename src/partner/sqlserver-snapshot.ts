@@ -64,6 +64,7 @@ const accessDenied = new Set([297, 300, 371])
  * begins. The server says starts by its own clock.
  */
 async function oldestOpen(session: SqlserverSession): Promise<ServerBound> {
+  const at = performance.now()
   const { rows } = await session.ask(
     sql`select convert(varchar(23), dateadd(millisecond, -100, sysutcdatetime()), 121),
                convert(varchar(20), datediff(second, getutcdate(), getdate()))`,
@@ -72,7 +73,7 @@ async function oldestOpen(session: SqlserverSession): Promise<ServerBound> {
   if (began === null || ahead === null) throw new Error('the server did not say what time it is')
   const { oldest, seesAll } = await oldestTransaction(session)
   return await boundOf(
-    { began, oldest: oldest === null ? null : inUtc(oldest, Number(ahead)), seesAll },
+    { began, at, oldest: oldest === null ? null : inUtc(oldest, Number(ahead)), seesAll },
     // Where a clock stood that was as far from UTC then as the server's is now.
     (moment) => moved(moment, Number(ahead) * 1000),
     () => isSecondary(session),

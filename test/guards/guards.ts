@@ -374,8 +374,8 @@ export const guardsOfDatabase: readonly Guard[] = [
     file: 'src/pipeline/delta/guard-stream.ts',
     test: 'test/pipeline/delta/guard.test.ts',
     title: 'holds an empty source',
-    name: 'An empty source is held until a person approves just that',
-    text: "if (empty && known !== approvedEmpty) return 'empty'",
+    name: 'An empty source is held until a person approves that',
+    text: "if (empty) return 'empty'",
     without: '',
   },
   {
@@ -476,8 +476,8 @@ export const guardsOfDatabase: readonly Guard[] = [
     test: 'test/pipeline/delta/extract.test.ts',
     title: 'loses no row of a',
     name: 'The watermark stops before the oldest open transaction',
-    text: 'const cursor = type === undefined ? at :',
-    without: 'const cursor = type !== null ? at :',
+    text: 'const cursor = type === undefined ? by :',
+    without: 'const cursor = type !== null ? by :',
   },
   {
     file: 'src/partner/sqlite-file.ts',

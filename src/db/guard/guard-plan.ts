@@ -44,19 +44,6 @@ export async function supersedePlans(trx: Transaction<Schema>, stream: string): 
     .execute()
 }
 
-/** How many rows were known when a person last approved that the source of a stream is empty; null when nobody has. */
-export async function approvedEmpty(trx: Transaction<Schema>, stream: string): Promise<number | null> {
-  const newest = await trx
-    .selectFrom('guard_plan')
-    .select(['known', 'state'])
-    .where('stream', '=', stream)
-    .where('reason', '=', 'empty')
-    .orderBy('run_id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return newest?.state === 'approved' ? newest.known : null
-}
-
 type NewPlan = Pick<GuardPlanTable, 'run_id' | 'stream' | 'reason' | 'known' | 'new' | 'changed' | 'gone'>
 
 /** Leaves a plan to approve, and notes that the run is held: it sends nothing, whatever happens to the plan. */

@@ -41,6 +41,7 @@ import * as spelledProperties from './0044-spelled-properties.ts'
 import * as perhapsTaken from './0045-perhaps-taken.ts'
 import * as acceptedBy from './0046-accepted-by.ts'
 import * as spelledDocuments from './0047-spelled-documents.ts'
+import * as partnerClock from './0048-partner-clock.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -88,4 +89,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0045-perhaps-taken': perhapsTaken,
   '0046-accepted-by': acceptedBy,
   '0047-spelled-documents': spelledDocuments,
+  '0048-partner-clock': partnerClock,
 }

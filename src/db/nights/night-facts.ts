@@ -142,7 +142,7 @@ export async function runWarnings(db: Database, runId: number, limit: number): P
       from run_stream where run_id = ${runId} and null_cursor > 0
       union all
       select extracted_at, 'stream_read_whole', stream, coalesce(whole_detail, whole)
-      from run_stream where run_id = ${runId} and whole in ('server', 'newest_row')
+      from run_stream where run_id = ${runId} and whole in ('server', 'clock', 'newest_row')
     ) warned
     order by at desc nulls last, event, about limit ${limit}`.execute(db)
   return rows

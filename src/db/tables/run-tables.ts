@@ -65,10 +65,10 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
 /**
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
  * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture`, its `cursor` or its
- * `query` was changed in the configuration, another `server` answers, the newest row known is not where it was
- * (`newest_row`; `cleared` where only what changed lately is yielded, so that nothing is wrong), the guard `held` what
- * the run before read from the watermark on, or calculators of which it brought a part (`partial`) are of too many
- * hotels to ask for.
+ * `query` was changed in the configuration, another `server` answers, its `clock` was put back, the newest row known is
+ * not where it was (`newest_row`; `cleared` where only what changed lately is yielded, so that nothing is wrong), the
+ * guard `held` what the run before read from the watermark on, or calculators of which it brought a part (`partial`)
+ * are of too many hotels to ask for.
  */
 export type WholeReason =
   | 'first'
@@ -79,6 +79,7 @@ export type WholeReason =
   | 'cursor'
   | 'query'
   | 'server'
+  | 'clock'
   | 'newest_row'
   | 'cleared'
   | 'held'
@@ -127,6 +128,8 @@ export type StreamWatermarkTable = {
   witness: string | null
   run_id: number
   moved_at: Generated<Date>
+  /** How far the partner's clock was ahead of our own database's then, in milliseconds; null before it was kept. */
+  partner_ahead_ms: number | null
 }
 
 /** How a stream was last read. */

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import { fullEveryMs } from '../../config/push-settings.ts'
 import { type Database, withSession } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Run } from '../../db/tables/run-tables.ts'
+import type { Run, WholeReason } from '../../db/tables/run-tables.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import { openPartnerSnapshot } from '../../partner/partner-snapshot.ts'
 import type { Deps } from '../deps.ts'
@@ -24,6 +24,7 @@ import {
   type StreamWatermark,
   watermarkOf,
 } from './landing/stream-reading.ts'
+import { clockPutBack, lostMs, partnerAheadMs, readsWhole } from './partner-clock.ts'
 import { landReadingAhead } from './read-ahead.ts'
 import { hotelsAtMost, partialHotels, rereadContradicted, stageHotelsAnew } from './reread-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
@@ -49,6 +50,7 @@ export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: 
     statementTimeoutMs: config.partner.statementTimeoutMs,
   })
   try {
+    const aheadMs = await partnerAheadMs(db, snapshot)
     // A query that is wrong is found before the first row lands.
     const checked = []
     for (const name of names) checked.push(await checkStream(deps, snapshot, name))
@@ -57,7 +59,7 @@ export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: 
     await landReadingAhead(snapshot, open, ahead, (stream, own) =>
       stream.cursor === null
         ? extractSnapshot(deps, run, own, stream, judge)
-        : extractDelta(deps, run, own, stream, judge),
+        : extractDelta(deps, run, own, { ...stream, aheadMs }, judge),
     )
     const byCursor = checked.filter(({ cursor }) => cursor !== null)
     await rereadContradicted(deps, run, snapshot, byCursor, judge)
@@ -95,7 +97,7 @@ async function extractDelta(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  stream: CursorStream,
+  stream: CursorStream & { aheadMs: number },
   judge: Judge,
 ): Promise<void> {
   const { name, shape, query, queryDigest, cursor, cursorType, protection, fullEveryMs } = stream
@@ -104,14 +106,18 @@ async function extractDelta(
     db.transaction().execute(async (trx) => {
       const reading = await lockReading(trx, name)
       const before = await watermarkOf(trx, name)
-      const overlapMs = deps.config.partner.overlapMs + putBackBy(cursorType)
+      const isTime = protection !== 'none'
+      const clockLostMs = isTime ? lostMs(before?.partner_ahead_ms ?? null, stream.aheadMs) : 0
+      const usualMs = putBackBy(cursorType) + clockLostMs
+      const overlapMs = deps.config.partner.overlapMs + usualMs
       const stage = async (from: string | null): Promise<Seen> => {
         const seen = nothingSeen(before?.witness ?? null)
         const rows = snapshot.delta({ ...query, cursor, from, overlapMs })
         await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
         return seen
       }
-      let whole = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs })
+      const lost = readsWhole(clockLostMs, deps.config.partner.overlapMs) ? clockLostMs : null
+      let whole = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs, clockLostMs: lost })
       let seen = nothingSeen()
       let held = false
       // Where the query yields only what changed lately, a row that does not come may be there all the same.
@@ -129,6 +135,15 @@ async function extractDelta(
           seen = await stage(null)
           const cleared = !yieldsAll && seen.witnessCursor === undefined
           whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
+        } else if (
+          whole === null &&
+          before !== null &&
+          isTime &&
+          clockPutBack(before.watermark, seen.newestCursor, usualMs + snapshot.openMs)
+        ) {
+          await emptyStage(trx)
+          seen = await stage(null)
+          whole = { reason: 'clock', detail: `to before the watermark ${before.watermark}` }
         }
         let partial: string[] = []
         // Where a row that does not come may be there all the same, one that was gone is merged as if it had not been.
@@ -206,11 +221,13 @@ function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): s
   return from.kind === 'earlier' ? from.cursor : watermark
 }
 
-/** A partner's past that changed is a warning; all other reasons to read everything are ours. */
+/** A partner's past or clock that changed is a warning; all other reasons to read everything are ours. */
+const toWarnOf: ReadonlySet<WholeReason> = new Set(['server', 'clock', 'newest_row'])
+
 function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): void {
   if (whole === null) return
   const facts = { run_id: run.run_id, stream, ...whole }
-  if (whole.reason === 'server' || whole.reason === 'newest_row') deps.logger.warn(facts, 'stream_read_whole')
+  if (toWarnOf.has(whole.reason)) deps.logger.warn(facts, 'stream_read_whole')
   else deps.logger.info(facts, 'stream_read_whole')
 }
 
@@ -224,7 +241,7 @@ function endsAt({ watermark, witness }: StreamWatermark, { newestCursor }: Seen)
 async function moveWatermark(
   trx: Transaction<Schema>,
   run: Run,
-  { name, cursor, cursorType, protection }: CursorStream,
+  { name, cursor, cursorType, protection, aheadMs }: CursorStream & { aheadMs: number },
   before: StreamWatermark | null,
   seen: Seen & { openMs: number; isWhole: boolean },
 ): Promise<string | null> {
@@ -245,6 +262,7 @@ async function moveWatermark(
     cursor_type: cursorType,
     witness: seen.newestKey,
     run_id: run.run_id,
+    partner_ahead_ms: aheadMs,
   }
   await trx
     .insertInto('stream_watermark')

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config/schema.ts'
-import { anyLivingRow, approvedEmpty, leavePlan, livingRows, supersedePlans } from '../../db/guard/guard-plan.ts'
+import { anyLivingRow, leavePlan, livingRows, supersedePlans } from '../../db/guard/guard-plan.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Deps } from '../deps.ts'
 import { examplesOfChange, type WouldChange } from './landing/land-rows.ts'
@@ -31,12 +31,7 @@ export async function guardStream(
   if (!isEmpty && total(would) < guard.minRows) return false
   const enough = Math.ceil(total(would) / guard.maxChangedShare)
   if (!isEmpty && Number.isSafeInteger(enough) && (await livingRows(trx, stream, enough)) >= enough) return false
-  const change = {
-    would,
-    empty: isEmpty,
-    known: await livingRows(trx, stream),
-    approvedEmpty: isEmpty ? await approvedEmpty(trx, stream) : null,
-  }
+  const change = { would, empty: isEmpty, known: await livingRows(trx, stream) }
   const reason = judgeChange(guard, change)
   if (reason === null) return false
   const plan = { run_id: runId, stream, reason, known: change.known, ...would }
@@ -51,8 +46,6 @@ type Change = {
   empty: boolean
   /** Rows of the stream that are known and not gone. */
   known: number
-  /** How many were known when a person approved that the source is empty. */
-  approvedEmpty: number | null
 }
 
 /**
@@ -60,12 +53,13 @@ type Change = {
  *
  * The service has no delete, so what a mistake sends there stays: a query that lost its `where`, a key that is written
  * differently, a table that is being filled again. New rows count like changed ones, because a new way to write
- * the key makes every row new. The first rows of a stream are all new and never held.
+ * the key makes every row new. The first rows of a stream are all new and never held. Of a source that is rightly empty
+ * nothing is known any more once a person has approved that.
  */
 export function judgeChange(guard: Config['guard'], change: Change): 'share' | 'empty' | null {
-  const { would, empty, known, approvedEmpty } = change
+  const { would, empty, known } = change
   if (known === 0 && would.gone === 0) return null
-  if (empty && known !== approvedEmpty) return 'empty'
+  if (empty) return 'empty'
   const rows = total(would)
   return rows >= guard.minRows && rows > guard.maxChangedShare * known ? 'share' : null
 }

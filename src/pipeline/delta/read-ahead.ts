@@ -60,11 +60,12 @@ function inTurn(snapshot: PartnerSnapshot, turns: Turns, stopped: AbortSignal, r
       over.resolve()
     }
   }
-  const { server, lacks, openMs } = snapshot
+  const { server, lacks, openMs, clock } = snapshot
   return {
     server,
     lacks,
     openMs,
+    clock,
     check: (query) => turns.take(() => snapshot.check(query)),
     cursorType: (query) => turns.take(() => snapshot.cursorType(query)),
     explain: (query) => turns.take(() => snapshot.explain(query)),

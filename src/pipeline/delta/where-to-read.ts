@@ -9,6 +9,8 @@ export type ReadingNow = {
   server: string | null
   queryDigest: string
   fullEveryMs: number | null
+  /** How much the partner's clock has lost since the watermark was taken; null where that is usual, or not known. */
+  clockLostMs: number | null
 }
 
 export type Whole = { reason: WholeReason; detail: string | null }
@@ -26,6 +28,9 @@ export function whyWhole(before: StreamReading, watermark: StreamWatermark | nul
   if (changed !== null) return { reason: 'cursor', detail: changed }
   if (before.server !== null && now.server !== null && before.server !== now.server) {
     return { reason: 'server', detail: `was ${before.server} and is ${now.server}` }
+  }
+  if (now.clockLostMs !== null) {
+    return { reason: 'clock', detail: `by ${Math.round(now.clockLostMs / 60_000)} minutes` }
   }
   if (isOtherQuery(before, now.queryDigest)) return { reason: 'query', detail: null }
   return isDue(before.whole_ago_ms, now.fullEveryMs) ? { reason: 'due', detail: null } : null
@@ -178,7 +183,8 @@ function hasZone(time: string): boolean {
   return zoneAtEnd.test(time.slice('2026-11-21'.length))
 }
 
-function momentOf(text: string, now: Date): Date | null {
+/** A moment that a text says: a time ago, or a time or date, in UTC unless it says otherwise; null for others. Pure. */
+export function momentOf(text: string, now: Date): Date | null {
   const [, count, unit] = timeAgo.exec(text) ?? []
   if (count !== undefined) return new Date(now.getTime() - Number(count) * units[unit as keyof typeof units])
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/.test(text)) return null

@@ -93,6 +93,8 @@ const wholeWords: Partial<Record<WholeReason, (streams: string, details: string)
     `The query of ${streams} was changed, its columns or its key: all rows were read and compared, so that the change reaches rows that were read before, and nothing is missed.`,
   server: (streams, details) =>
     `Another server or database answers for the partner than before, or it was restored (${details}): all rows of ${streams} were read and compared. What to look at: docs/runbook.md, "The partner's database was restored".`,
+  clock: (streams, details) =>
+    `The clock of the partner's database was put back against ours (${details}). What people write after that carries times that were read before, so all rows of ${streams} were read and compared. Let NTP keep the clocks of both databases.`,
   newest_row: (streams, details) =>
     `The newest known row of ${streams} is gone or older than it was (${details}): it was deleted, or the partner's database was restored from an older copy. All rows were read and compared. What to look at: docs/runbook.md, "The partner's database was restored".`,
 }

@@ -115,6 +115,25 @@ describe.each(partners)('rows of one calculator input, dialect %#', (open) => {
     })
   })
 
+  it.each([
+    [null, 0],
+    [0, null],
+  ])(
+    'inputs of a snapshot contradict each other the same night whichever came first: %s and then %s',
+    async (one, other) => {
+      await say({ value: one }, { field: ids.otherField, value: 1 }, { field: thirdField, value: 1 })
+      await night(bySnapshot)
+      expect(await row()).toMatchObject({ invalid_reason: null })
+      await say({ value: other })
+      expect(await night(bySnapshot)).toEqual({ changed: 1 })
+      const { invalid_reason } = await row()
+      expect(invalid_reason).toMatch(/several values/)
+      await partner.run(`delete from reading where field = '${thirdField}'`)
+      await night(bySnapshot)
+      expect(await row()).toMatchObject({ invalid_reason })
+    },
+  )
+
   it('inputs that contradict each other are asked for once a night when another input comes', async () => {
     await say({ value: 10 }, { value: 20 }, { field: ids.otherField, value: 5 })
     await night(byCursor)

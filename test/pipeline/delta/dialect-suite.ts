@@ -51,6 +51,14 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
   const drift = async () =>
     (await ferry.ledger.pool.query('select stream, partner_id from drift order by 2')).rows as object[]
 
+  it('a snapshot says what the clock of its server showed', async () => {
+    const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 60_000 })
+    const before = performance.timeOrigin + snapshot.clock.at
+    await snapshot.close()
+    // The server stands on this machine.
+    expect(Math.abs(snapshot.clock.ms - before)).toBeLessThan(30_000)
+  })
+
   it('a cursor stream is read from the watermark on, rows at it again', async () => {
     await partner.run(
       `insert into hotel values ('H-1', 'one', '2026-01-01 00:00:00', 1), ('H-2', 'two', '2026-01-02 00:00:00', 2)`,

@@ -21,7 +21,7 @@ const would = (change: Partial<{ new: number; changed: number; gone: number }>) 
 
 describe('the judgement of a change', () => {
   const judged = (change: Parameters<typeof would>[0], known: number, guard = defaults) =>
-    judgeChange(guard, { would: would(change), empty: false, known, approvedEmpty: null })
+    judgeChange(guard, { would: would(change), empty: false, known })
 
   it.each([
     [{ changed: 500 }, 1000, null],
@@ -39,13 +39,9 @@ describe('the judgement of a change', () => {
     expect(judged({ new: 1_000_000 }, 0)).toBeNull()
   })
 
-  it('holds an empty source whatever the floor, unless a person approved just that', () => {
-    const empty = (known: number, approvedEmpty: number | null) =>
-      judgeChange(defaults, { would: would({}), empty: true, known, approvedEmpty })
-    expect(empty(1, null)).toBe('empty')
-    expect(empty(1, 1)).toBeNull()
-    expect(empty(2, 1)).toBe('empty')
-    expect(empty(0, null)).toBeNull()
+  it('holds an empty source whatever the floor, unless nothing of it is known', () => {
+    const empty = (known: number) => judgeChange(defaults, { would: would({}), empty: true, known })
+    expect([1, 2, 0].map(empty)).toEqual(['empty', 'empty', null])
   })
 })
 
@@ -477,6 +473,22 @@ describe('the guard', () => {
       await approve(run)
       for (const _ of [1, 2]) expect(await held(await night(capture))).toBe(false)
       expect(await gone()).toHaveLength(10)
+    },
+  )
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'holds a source, read by %s, that is emptied again after a person found it rightly empty and it had rows since',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await remove('%')
+      await approve(await night(capture))
+      await hotels(10)
+      expect(await held(await night(capture))).toBe(false)
+      await acceptAll()
+      await remove('%')
+      expect(await plans(await night(capture))).toMatchObject([{ reason: 'empty', known: 10, state: 'waiting' }])
+      expect(await gone()).toEqual([])
     },
   )
 

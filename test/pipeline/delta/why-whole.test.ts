@@ -19,6 +19,7 @@ const watermark: StreamWatermark = {
   witness: 'H-1',
   run_id: 1,
   moved_at: new Date(0),
+  partner_ahead_ms: null,
 }
 const now: ReadingNow = {
   cursor: 'at',
@@ -26,6 +27,7 @@ const now: ReadingNow = {
   server: 'a/1/5',
   queryDigest: 'q1',
   fullEveryMs: 7 * dayMs,
+  clockLostMs: null,
 }
 const reason = (
   change: Partial<StreamReading>,
@@ -48,6 +50,7 @@ describe('a stream is read whole', () => {
     [null, 'never, where that is set', [{ whole_ago_ms: null }, {}, { fullEveryMs: null }]],
     ['server', 'when another server answers', [{}, {}, { server: 'b/1/5' }]],
     [null, 'not when the server does not say who it is', [{}, {}, { server: null }]],
+    ['clock', "when the partner's clock was put back", [{}, {}, { clockLostMs: dayMs }]],
     ['query', 'when the query is another', [{}, {}, { queryDigest: 'q2' }]],
     [null, 'not when nobody kept by which query it was read', [{ query_digest: null }]],
     ['cursor', 'when the column is another', [{}, {}, { cursor: 'later' }]],

@@ -26,6 +26,10 @@ test.each<[Partial<StreamReport>, RegExp]>([
   ],
   [{ whole: 'query' }, /^The query of properties, properties was changed.*all rows were read/],
   [{ whole: 'server', whole_detail: 'was 1 and is 2' }, /^Another server .*restored \(was 1 and is 2\).*runbook\.md/],
+  [
+    { whole: 'clock', whole_detail: 'by 720 minutes' },
+    /^The clock of the partner's database was put back .*\(by 720 minutes\).*all rows of/,
+  ],
   [{ whole: 'newest_row', whole_detail: 'H-1 carried 9' }, /^The newest known row .*\(H-1 carried 9\).*runbook\.md/],
 ])('the report says of %j what it means', (change, notice) => {
   const streams = [stream(change), stream({ ...change, gone: 0, returned: 0 }), stream({ stream: 'omissions' })]

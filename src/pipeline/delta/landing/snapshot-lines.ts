@@ -112,7 +112,7 @@ export async function* neededLines(trx: Transaction<Schema>, most: number): Asyn
  * came first. The rows that were needed are staged; a ledger row is known by its key, which nobody but these rows says.
  *
  * What folds is merged over what the ledger holds, which stands for the lines that stay, unless one of them may say
- * something else of what is gained.
+ * something else of what is gained: something that the ledger holds, or null, which it does not hold.
  * @param foldedKey where rows are merged under it.
  */
 export async function* gainedLines(
@@ -125,21 +125,35 @@ export async function* gainedLines(
   // Most of what is staged is of rows that lost a line. These are known by number, and need not be looked up by key.
   await sql`
     create temp table further_key on commit drop as
-    select distinct row_key from staged
+    select row_key, bool_or(${foldedKey === undefined ? sql`true` : sql`exists (${saidOtherwise(stream, foldedKey)})`})
+             as otherwise
+    from staged
     where not exists (
       select from vanished_row join source_row using (row_id) where source_row.row_key = staged.row_key
-    ) ${foldedKey === undefined ? sql`` : sql`and exists (${saidOtherwise(stream, foldedKey)})`}`.execute(trx)
+    )
+    group by row_key`.execute(trx)
   await sql`analyze further_key`.execute(trx)
+  // With more lines than parts that have a value one of them may have said null.
+  const parts =
+    foldedKey === undefined
+      ? sql`0`
+      : sql`(select count(*) from jsonb_object_keys(jsonb_strip_nulls(source_row.content -> ${foldedKey}::text)))`
   await sql`
     create temp table gaining_row on commit drop as
-    select source_row.row_id
+    select source_row.row_id, otherwise, ${parts} as parts
     from further_key
     join source_row on source_row.stream = ${stream} and source_row.row_key = further_key.row_key`.execute(trx)
+  await sql`analyze gaining_row`.execute(trx)
   await sql`
     create temp table gained_line on commit drop as
-    select high, low from snapshot_line
-    where exists (select from gaining_row) and stream = ${stream}
-      and row_id in (select row_id from gaining_row)`.execute(trx)
+    select high, low
+    from (
+      select high, low, row_id, count(*) over (partition by row_id) as lines from snapshot_line
+      where exists (select from gaining_row) and stream = ${stream}
+        and row_id in (select row_id from gaining_row)
+    ) held
+    join gaining_row using (row_id)
+    where otherwise or lines > parts`.execute(trx)
   yield* linesOf(
     trx,
     most,
