@@ -81,7 +81,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   const startedAt = now()
   const over = AbortSignal.timeout(limits.totalMs)
   const stop = AbortSignal.any([options.signal, over])
-  const wire = openWire({ ...options, callMs: limits.callMs, signal: stop })
+  const wire = openWire({ ...options, callMs: limits.callMs, pauseMs: limits.pollMs, signal: stop })
   const seen = { answered: createSightings(contract), accepted: createSightings(contract) }
   const taskNames = new Map<string, TaskNames>()
   const undoing: (() => Promise<unknown>)[] = []

@@ -6,6 +6,21 @@ export function isTaken(status: number): boolean {
   return status >= 200 && status < 300
 }
 
+/** Statuses that tell that there is no such endpoint, or no longer. */
+const nowhere: readonly number[] = [404, 405, 410, 501]
+
+export function isNowhere(status: number): boolean {
+  return nowhere.includes(status)
+}
+
+/**
+ * Whether a request was refused for what its body says, for who asks, or for how often: where the body is not shown,
+ * that breaks no rule.
+ */
+export function isOpenRefusal(status: number): boolean {
+  return [400, 403, 409, 413, 422, 429].includes(status)
+}
+
 /** A JSON object of any shape. */
 export type WireObject = Record<string, unknown>
 
@@ -31,6 +46,11 @@ export function objectsOf(value: unknown): WireObject[] {
 
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
+}
+
+/** Ids mean the same in capitals. */
+export function isSameId(one: unknown, other: unknown): boolean {
+  return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase()
 }
 
 /** What a value is, for a person: its type, or the keys of an object. */

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher } from 'undici'
+import { retryAfterMs } from '../exchange/back-off.ts'
 import { endpointUrl, serviceAddress } from '../exchange/connector.ts'
 import type { Endpoint } from '../exchange/contract.ts'
 import { openDownload } from '../exchange/download.ts'
@@ -22,7 +23,7 @@ type CallOptions = {
   headers?: Readonly<Record<string, string>>
 }
 
-/** Plain HTTP to one service: nothing is retried, redirected, corrected or hidden. */
+/** Plain HTTP to one service: nothing is redirected, corrected or hidden, and only what was too many is sent again. */
 export type Wire = {
   readonly baseUrl: string
   readonly apiKey: string
@@ -57,7 +58,15 @@ type WireOptions = {
   callMs: number
   signal: AbortSignal
   now: () => number
+  wait: (ms: number, signal: AbortSignal) => Promise<unknown>
+  /** Before a call that was too many is sent again, where the service does not say when. Milliseconds. */
+  pauseMs: number
 }
+
+/** A call that was too many is sent so often; rate limits are not shown (specification, Limits). */
+const mostSendings = 5
+/** The longest that a `Retry-After` is waited for. Milliseconds. */
+const longestPauseMs = 60_000
 
 /** What is shorter is no secret, and could stand in a document by chance. */
 const shortestKey = 8
@@ -91,6 +100,42 @@ export function openWire(options: WireOptions): Wire {
     work(AbortSignal.any([stop, AbortSignal.timeout(callMs)])).catch((error: unknown) => {
       throw error instanceof NoAnswer ? error : new NoAnswer(conceal(`${what}: ${describe(error)}`), { cause: error })
     })
+  const send: Wire['call'] = (endpoint, { id, body, key = apiKey, headers } = {}) => {
+    const url = endpointUrl(address, { ...endpoint, source: 'stated' }, id)
+    const what = `${endpoint.method} ${endpoint.path.replace(uuidInPath, '/{id}').replace(/\?.*$/, '')}`
+    sent.set(what, (sent.get(what) ?? 0) + 1)
+    const startedAt = now()
+    return within(what, async (signal) => {
+      const answer = await agent.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: endpoint.method,
+        signal,
+        headers: {
+          accept: 'application/json',
+          'user-agent': 'nightferry-conformance',
+          ...(key !== null && { authorization: key }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
+      statusesOf.set(what, (statusesOf.get(what) ?? new Set()).add(answer.statusCode))
+      const bytes = await collect(answer.body)
+      const whole: Answer = {
+        call: what,
+        status: answer.statusCode,
+        headers: plain(answer.headers, conceal),
+        json: parsed(bytes),
+        bytes: bytes.length,
+        ms: now() - startedAt,
+      }
+      // What a bad key is answered, and with which body, is not shown.
+      if (key !== null && keys.includes(key)) keepRefusal(whole)
+      return whole
+    })
+  }
   return {
     baseUrl: options.baseUrl,
     apiKey,
@@ -98,40 +143,13 @@ export function openWire(options: WireOptions): Wire {
     statuses,
     statusesOf,
     refusals,
-    call: (endpoint, { id, body, key = apiKey, headers } = {}) => {
-      const url = endpointUrl(address, { ...endpoint, source: 'stated' }, id)
-      const what = `${endpoint.method} ${endpoint.path.replace(uuidInPath, '/{id}').replace(/\?.*$/, '')}`
-      sent.set(what, (sent.get(what) ?? 0) + 1)
-      const startedAt = now()
-      return within(what, async (signal) => {
-        const answer = await agent.request({
-          origin: url.origin,
-          path: url.pathname + url.search,
-          method: endpoint.method,
-          signal,
-          headers: {
-            accept: 'application/json',
-            'user-agent': 'nightferry-conformance',
-            ...(key !== null && { authorization: key }),
-            ...(body !== undefined && { 'content-type': 'application/json' }),
-            ...headers,
-          },
-          ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-        })
-        statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
-        statusesOf.set(what, (statusesOf.get(what) ?? new Set()).add(answer.statusCode))
-        const bytes = await collect(answer.body)
-        const whole: Answer = {
-          call: what,
-          status: answer.statusCode,
-          headers: plain(answer.headers, conceal),
-          json: parsed(bytes),
-          bytes: bytes.length,
-          ms: now() - startedAt,
-        }
-        keepRefusal(whole)
-        return whole
-      })
+    call: async (...call) => {
+      for (let nth = 1; ; nth += 1) {
+        const answer = await send(...call)
+        if (answer.status !== 429 || nth === mostSendings) return answer
+        const askedMs = retryAfterMs(answer.headers['retry-after'], now(), longestPauseMs)
+        await options.wait(askedMs ?? options.pauseMs * nth, stop)
+      }
     },
     download: (url) => {
       sent.set('GET (result files)', (sent.get('GET (result files)') ?? 0) + 1)

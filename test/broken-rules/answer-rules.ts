@@ -15,7 +15,7 @@ export const answerRules = (): BrokenRule[] => [
     }),
   ),
   broken('mapping/stored', 'a mapping is not stored', () =>
-    companies('BulkGetCompanies', ({ fields }) => {
+    companies('BulkGetCompanyCalculators', ({ fields }) => {
       if (isObject(fields)) delete fields[catalogue.customIdentifierId]
     }),
   ),

@@ -58,9 +58,9 @@ export function failsWithoutRows(requestType: string): Hooks {
   })
 }
 
-/** Every company of the companies search has this value of a property. */
+/** Every company of the calculator search has this value of a property. */
 export function everyCompanyHas(propertyId: string, value: string): Hooks {
-  return companies('BulkGetCompanies', (company) => {
+  return companies('BulkGetCompanyCalculators', (company) => {
     company.fields = { ...(isObject(company.fields) && company.fields), [propertyId]: [value] }
   })
 }

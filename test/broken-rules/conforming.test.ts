@@ -160,7 +160,7 @@ const unseen: BrokenRule[] = [
     failsWithoutRows('BulkUpsertStandardHolders'),
   ),
   broken('versioning/deprecated/consolidated-upsert', 'the hotel has no value, and no failed row is named', () => ({
-    ...companies('BulkGetCompanies', (company) => {
+    ...companies(search, (company) => {
       if (isObject(company.fields)) delete company.fields[catalogue.brandPropertyId]
     }),
     ...failsWithoutRows('BulkUpsertStandardHolders'),

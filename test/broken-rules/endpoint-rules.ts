@@ -1,17 +1,6 @@
 import { at, objectsOf } from '../../src/conformance/wire-json.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
-import {
-  answers,
-  answerWith,
-  type BrokenRule,
-  broken,
-  endless,
-  ends,
-  everyCompanyHas,
-  failsWithoutRows,
-  files,
-  tasks,
-} from './broken-rule.ts'
+import { answers, answerWith, type BrokenRule, broken, endless, ends, files, tasks } from './broken-rule.ts'
 import type { Hooks, Json } from './broken-service.ts'
 
 const calculatorsType = 'BulkGetCompanyCalculators'
@@ -171,11 +160,12 @@ export const endpointRules = (): BrokenRule[] => [
       if (answer.status === 404 && answer.json) delete (answer.json as Json).message
     },
   })),
-  broken('errors/items', 'the file of a mapping leaves out what was not found', () =>
+  broken('errors/items', 'the file of a mapping says that what matches nothing is mapped', () =>
     files(null, (file) => {
-      file.companies = objectsOf(file.companies).filter(({ status }) => status === 'Mapped')
+      for (const company of objectsOf(file.companies)) company.status = 'Mapped'
     }),
   ),
+  broken('errors/items', 'rows that fail are told nowhere', () => tasks(answersType, (task) => void delete task.error)),
   broken('errors/rows', 'one of the failed rows is not listed', () =>
     tasks(answersType, (task) => {
       objectsOf(at(task, 'error', 'rowErrors'))
@@ -193,6 +183,12 @@ export const endpointRules = (): BrokenRule[] => [
     }
   }),
   broken('limits/answers', '50,001 rows are taken', () => takesTooMany()),
+  broken('limits/answers', 'more than 10,000 rows are refused', () => ({
+    instead: ({ method, path, asked }) =>
+      method === 'POST' && path.endsWith('/framework-answers/upsert') && JSON.stringify(asked()).length > 500_000
+        ? { status: 400, json: { errorCode: 'too_many', message: 'These are more than 10,000.' } }
+        : null,
+  })),
   endless('limits/payload', 'a request of 30,000 entries never ends', () => {
     let large = ''
     return {
@@ -231,14 +227,17 @@ export const endpointRules = (): BrokenRule[] => [
     }),
   ),
   broken('versioning/keeps-optional', 'an optional request field became required', () =>
-    answers('POST /v2/bulk/standards/search', (exchange) => answerWith(exchange, 400)),
+    answers('POST /framework-answers/upsert', (exchange) => {
+      if (at(exchange.asked(), 'frameworkId') === undefined) answerWith(exchange, 400)
+    }),
   ),
   broken('versioning/keeps-codes', 'an errorCode is another one the next time', () => {
     let nth = 0
     return {
-      answer: ({ key, answer }) => {
+      answer: ({ path, answer }) => {
         nth += 1
-        if (key === undefined && answer.status === 401) (answer.json as Json).errorCode = `code_${nth}`
+        if (path.endsWith('/calculators/upsert') && answer.status === 400)
+          (answer.json as Json).errorCode = `code_${nth}`
       },
     }
   }),
@@ -268,10 +267,8 @@ export const endpointRules = (): BrokenRule[] => [
     ),
   ),
   ...(['companies', 'standards'] as const).map((kind) =>
-    broken(`versioning/deprecated/${kind}-latest-file`, `the latest file of ${kind} has no page`, () =>
-      answers(`GET /v1/bulk/${kind}/search/latest-file`, ({ answer }) => {
-        answer.json = { pageUrls: [] }
-      }),
+    broken(`versioning/deprecated/${kind}-latest-file`, `the latest file of ${kind} is answered 500`, () =>
+      answers(`GET /v1/bulk/${kind}/search/latest-file`, (exchange) => answerWith(exchange, 500)),
     ),
   ),
   broken('versioning/deprecated/custom-identifiers', 'an identifier of the profile is not listed', () =>
@@ -287,10 +284,11 @@ export const endpointRules = (): BrokenRule[] => [
       }
     },
   })),
-  broken('versioning/deprecated/consolidated-upsert', 'a value that the hotel has is not taken', () => ({
-    ...everyCompanyHas(catalogue.brandPropertyId, 'Harbour'),
-    ...failsWithoutRows('BulkUpsertStandardHolders'),
-  })),
+  endless('versioning/deprecated/consolidated-upsert', 'the task of a consolidated upsert never ends', () =>
+    tasks('BulkUpsertStandardHolders', (task) => {
+      task.status = 'InProgress'
+    }),
+  ),
   broken('versioning/description', 'the description leaves the task endpoint out', () =>
     answers('GET /openapi.json', ({ answer }) => {
       const paths = at(answer.json, 'paths') as Json

@@ -1,7 +1,7 @@
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { answers, type BrokenRule, broken, calculators, companies, files } from './broken-rule.ts'
-import type { Json } from './broken-service.ts'
+import type { Hooks, Json } from './broken-service.ts'
 
 const search = 'BulkGetCompanyCalculators'
 const unknownId = '00000000-0000-4000-8000-00000000000a'
@@ -108,6 +108,9 @@ export const pageRules = (): BrokenRule[] => [
       company.fields ??= {}
     }),
   ),
+  ...(['company/fields', 'page/custom-properties'] as const).map((statement) =>
+    broken(statement, 'all properties are shown, whichever are asked for', () => showsAllProperties()),
+  ),
   broken('company/calculators', 'a company without calculators has no list', () =>
     companies(search, (company) => {
       if (objectsOf(company.calculators).length === 0) delete company.calculators
@@ -187,6 +190,16 @@ export const pageRules = (): BrokenRule[] => [
 function mapValues(map: unknown, change: (value: unknown) => unknown): void {
   if (!isObject(map)) return
   for (const [key, value] of Object.entries(map)) map[key] = change(value)
+}
+
+function showsAllProperties(): Hooks {
+  const all = catalogue.customProperties.map(({ id }) => id)
+  return {
+    pass: ({ path, asked }) =>
+      path.endsWith('/v2/bulk/calculators/search') && Array.isArray(at(asked(), 'customPropertyIds'))
+        ? { ...(asked() as Json), customPropertyIds: all }
+        : undefined,
+  }
 }
 
 function takesWithout(name: string) {

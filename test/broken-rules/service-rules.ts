@@ -101,11 +101,11 @@ export const serviceRules = (real: () => BrokenService): BrokenRule[] => [
       if (exchange.key === 'certifier-key' && exchange.path.endsWith('/applications')) answerWith(exchange, 403)
     },
   })),
-  broken('processing-rules/1', 'a later search begins before an earlier one', () =>
+  broken('processing-rules/1', 'a later search is picked up before an earlier one', () =>
     answers('GET /bulk/tasks', ({ answer }) => {
-      const [newest, ...older] = objectsOf(answer.json)
-      if (newest && older.some(({ status }) => status === 'Pending' || status === 'Scheduled'))
-        newest.status = 'InProgress'
+      const [newest, before] = objectsOf(answer.json)
+      if (newest && before) Object.assign(before, { status: 'Pending' })
+      if (newest?.status === 'Pending') newest.status = 'Scheduled'
     }),
   ),
   broken('processing-rules/1', 'searches are created in another order than sent', () => {

@@ -245,13 +245,14 @@ it('the sandbox repeats the ids of a failed row as they were sent, and stores by
   expect(rows).toEqual([{ id: point.id }, { id: question?.id }])
 })
 
-it("the sandbox fails rows that name the company by another profile's property, or are outside the profile's groups", async () => {
+it("the sandbox answers 403 to another profile's property, and fails rows of companies outside the profile's groups", async () => {
   const point = pointOf('boolean', 'Yearly')
   const body = (by: unknown) => ({
     companies: [{ identifiedBy: by, periods: [{ ...periodFor(point), answers: [answerTo(point)] }] }],
   })
-  const foreign = await sandbox.run('frameworkAnswersUpsert', body(identifiedBy(1)), 'other-key')
-  expect(foreign.error?.rowErrors[0]?.reason).toBe('custom_property_not_usable')
+  const { path } = contract.endpoints.frameworkAnswersUpsert
+  const foreign = await sandbox.call('POST', path, { body: body(identifiedBy(1)), key: 'other-key' })
+  expect([foreign.status, foreign.body.errorCode]).toEqual([403, 'custom_property_not_accessible'])
   const outside = await sandbox.run('frameworkAnswersUpsert', body({ companyId: companyIdAt(seed, 1) }), 'other-key')
   expect(outside.error?.rowErrors[0]?.reason).toBe('company_not_accessible')
   const inside = await sandbox.run('frameworkAnswersUpsert', body({ companyId: companyIdAt(seed, 10) }), 'other-key')

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { type AdjustableClock, createWarpedClock } from '../../src/sandbox/clock.ts'
 import { patience } from '../helpers/patience.ts'
-import { mapHotels } from './bodies.ts'
+import { mapHotels, partnerId } from './bodies.ts'
 import type { ErrorBody } from './documents.ts'
 import { manualClock } from './manual-clock.ts'
-import { type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -101,6 +102,38 @@ describe("the sandbox's time", () => {
     await vi.waitFor(async () => expect((await sandbox.task(id)).status).toBe('Scheduled'), patience)
     await advance(hourMs)
     expect((await sandbox.finished(id)).status).toBe('Success')
+  })
+
+  it('a leap of the clock shows in the Date of answers, in tasks, and in what pages say was changed', async () => {
+    sandbox = await openSandbox()
+    await sandbox.run('companyMappings', mapHotels(1))
+    const leapt = Date.parse((await advance(2 * dayMs)).body.now)
+    await sandbox.run('companiesUpsert', {
+      customIdentifierId: catalogue.customIdentifierId,
+      companies: [
+        {
+          identifier: partnerId(1),
+          customProperties: [{ propertyId: catalogue.brandPropertyId, value: 'Aurora' }],
+        },
+      ],
+    })
+    await sandbox.run('standardHoldersUpsert', {
+      customIdentifierId: catalogue.customIdentifierId,
+      holders: [
+        { identifier: partnerId(1), standardId: catalogue.standards.find((one) => one.levels.length === 0)?.id },
+      ],
+    })
+    const companies = await sandbox.run('companiesSearch', { customPropertyIds: [catalogue.brandPropertyId] })
+    const holders = await sandbox.run('standardHoldersSearch', {})
+    const pages: unknown[] = [...(await sandbox.pages(companies)), ...(await sandbox.pages(holders))]
+    const changed = [...JSON.stringify(pages).matchAll(/"changedAt":"([^"]+)"/g)].map(([, time]) => time)
+    const { headers } = await fetch(sandbox.url + contract.endpoints.unitTypes.path, {
+      headers: { authorization: 'demo-key' },
+    })
+    const told = [headers.get('date'), companies.createdAt, ...changed].map((time) => Date.parse(time ?? ''))
+    expect(told).toHaveLength(4)
+    // A Date is of whole seconds.
+    expect(told.filter((time) => !(time > leapt - 1000))).toEqual([])
   })
 
   it('refuses to go back, to stand still and to be set without a key', async () => {

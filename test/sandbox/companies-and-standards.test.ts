@@ -36,18 +36,30 @@ it('the sandbox replaces what a company has of a property by what is sent, and c
 
 it('names the failed values in error rows and stores the others', async () => {
   const task = await upsert(
-    properties(partnerId(2), [brandPropertyId, 'Ok'], [roomsPropertyId, 'twelve'], [otherCustomIdentifierId, 'x']),
+    properties(partnerId(2), [brandPropertyId, 'Ok'], [roomsPropertyId, 'twelve']),
     properties(partnerId(2), [customIdentifierId, 'H-9']),
     properties('nobody', [brandPropertyId, 'x']),
   )
   expect(task.status).toBe('PartialSuccess')
   expect(task.error?.rowErrors.map((row) => [row.identifiedByValue, row.reason])).toEqual([
     [partnerId(2), 'value_not_numeric'],
-    [partnerId(2), 'custom_property_not_usable'],
     [partnerId(2), 'custom_property_is_identifier'],
     ['nobody', 'company_not_found'],
   ])
   expect(await fieldsOf(2)).toEqual({ [brandPropertyId]: ['Ok'] })
+})
+
+it.each([
+  ['of another profile', otherCustomIdentifierId],
+  ['that exists nowhere', 'H-1'],
+])('answers 403 to values of a property %s, and stores nothing of the request', async (_whose, propertyId) => {
+  await upsert(properties(partnerId(3), [brandPropertyId, 'Before']))
+  const companies = [properties(partnerId(3), [brandPropertyId, 'After'], [propertyId, 'x'])]
+  for (const path of [contract.endpoints.companiesUpsert.path, contract.otherEndpoints.standardHoldersUpsertV1.path]) {
+    const { status, body } = await sandbox.call('POST', path, { body: { customIdentifierId, companies, holders: [] } })
+    expect([status, body.errorCode]).toEqual([403, 'custom_property_not_accessible'])
+  }
+  expect(await fieldsOf(3)).toEqual({ [brandPropertyId]: ['Before'] })
 })
 
 it('names an identifier that nobody has in an error row, also where it comes without a value', async () => {
@@ -120,10 +132,8 @@ it('the sandbox stores holders of standards and names the failed ones in error r
 it('the sandbox repeats property and standard of a failed row as they were sent, and stores by them in any letter case', async () => {
   await sandbox.run('companyMappings', mapHotels(5))
   const capitals = roomsPropertyId.toUpperCase()
-  const values = await upsert(
-    properties(partnerId(5), [roomsPropertyId, '1'], [capitals, 'many'], [capitals, '2'], ['No Property', 'x']),
-  )
-  expect(values.error?.rowErrors).toMatchObject([{ propertyId: capitals }, { propertyId: 'No Property' }])
+  const values = await upsert(properties(partnerId(5), [roomsPropertyId, '1'], [capitals, 'many'], [capitals, '2']))
+  expect(values.error?.rowErrors).toMatchObject([{ propertyId: capitals }])
   expect((await fieldsOf(5))?.[roomsPropertyId]).toEqual(['1', '2'])
   const standardId = catalogue.standards[0]?.id.toUpperCase()
   const holder = { identifier: partnerId(5), standardId }

@@ -90,6 +90,17 @@ describe('consolidated/upsert-standard-holders', () => {
     expect((await run(old.standardHoldersUpsertV1, { customIdentifierId, ...lists })).status).toBe('Success')
   })
 
+  it('takes both lists also where the path is written with escapes', async () => {
+    const path = old.standardHoldersUpsertV1.path.replace('upsert-standard', 'upsert%2Dstandard')
+    const answer = await fetch(sandbox.url + path, {
+      method: 'POST',
+      headers: { authorization: 'demo-key', 'content-type': 'application/json' },
+      body: JSON.stringify({ customIdentifierId, companies: companies(2) }),
+    })
+    const { correlationId } = (await answer.json()) as { correlationId: string }
+    expect((await sandbox.finished(correlationId)).status).toBe('Success')
+  })
+
   it('answers 400 without an identifier and 403 for one of another profile', async () => {
     const post = async (id?: string) => {
       const body = { customIdentifierId: id, holders: [] }

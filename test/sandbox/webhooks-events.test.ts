@@ -55,7 +55,9 @@ describe('a bulk request', () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe({ topics: ['bulk.task.failed'] })
     const body = { customIdentifierId: catalogue.customIdentifierId, companies: [] as unknown[] }
-    body.companies = [{ identifier: 'nobody', customProperties: [{ propertyId: catalogue.groupId, value: 'x' }] }]
+    body.companies = [
+      { identifier: 'nobody', customProperties: [{ propertyId: catalogue.brandPropertyId, value: 'x' }] },
+    ]
     const correlationId = await world.sandbox.submit('companiesUpsert', body)
     expect((await world.sandbox.finished(correlationId)).status).toBe('Error')
     expect(payloads(await world.log(id))).toEqual([

@@ -86,6 +86,29 @@ describe('the world of a file', () => {
     })
   })
 
+  it('keeps outputs that no variable of the file declares, also of other months', async () => {
+    const undeclared = uuid('a')
+    const [march] = hotel.calculators
+    const april = { ...march, id: uuid('b'), month: 4 }
+    const both = [
+      { ...march, outputs: { [undeclared]: '4' } },
+      { ...april, outputs: { [undeclared]: '5' } },
+    ]
+    const open = await openSandbox({
+      world: await worldOf('undeclared.world', [head, { ...hotel, calculators: both }]),
+      companies: 0,
+    })
+    try {
+      expect((await open.run('calculatorsUpsert', input(meter, '10'), key)).status).toBe('Success')
+      const task = await open.run('calculatorsSearch', { customPropertyIds: [], calculatorTypeIds: [] }, key)
+      const [page] = await open.pages(task)
+      const outputs = page?.companies[0]?.calculators.map((one) => one.outputs?.[undeclared])
+      expect(outputs?.toSorted()).toEqual(['4', '5'])
+    } finally {
+      await open.close()
+    }
+  })
+
   it('refuses a field type that is not listed, unless the list may lack some', async () => {
     expect((await sandbox.run('calculatorsUpsert', input(uuid('9'), '1'), key)).status).toBe('Error')
     const open = await openSandbox({

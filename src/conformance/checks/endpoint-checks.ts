@@ -32,6 +32,7 @@ import {
 import { differs, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, isObject, isTaken, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
+import { judgeCalculators } from './judge-inputs.ts'
 import {
   allAccepted,
   allAnswer,
@@ -41,13 +42,14 @@ import {
   judgeStatus,
   judgeTooMany,
   searchEnds,
+  takenSearch,
   workDone,
 } from './judge-task.ts'
 
 /** Specification, Endpoints. */
 export const endpointChecks: Checks<'endpoints'> = {
-  'endpoints/conventions': given(searches, async ({ runs }, bench) => {
-    const { status } = runs.standards.submitted
+  'endpoints/conventions': given(searches, async (sent, bench) => {
+    const { status } = takenSearch(sent, 'standards').submitted
     const read = await unitTypes(bench)
     return judged(
       read.status === 200 && isTaken(status),
@@ -69,14 +71,17 @@ export const endpointChecks: Checks<'endpoints'> = {
       judgeTooMany(bench, tooMany),
     )
   }),
-  'endpoints/calculators-upsert': givenHotel(writeCalculators, async ({ run, file }, bench, hotel) => {
+  'endpoints/calculators-upsert': givenHotel(writeCalculators, async (written, bench, hotel) => {
+    const { run, file, isRefusedGuess } = written
     const { noGroup, noIdentifier, foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
     const refused = [noGroup, noIdentifier, foreignGroup, foreignIdentifier].map(({ status }) => status)
     const entries = objectsOf(at(file, bench.contract.names.calculatorsResult.companies))
     return together(
-      judgeStatus(run),
-      judgeImport(bench, run, { statuses: workDone, file: true }),
-      judged(entries.length === 2, `${entries.length} companies in the file`),
+      ...(isRefusedGuess && !isTaken(run.submitted.status) ? [] : [judgeStatus(run)]),
+      judgeCalculators(bench, written),
+      ...(isRefusedGuess && file === null
+        ? []
+        : [judged(entries.length === 2, `${entries.length} companies in the file`)]),
       judged(refused.join() === '400,400,403,403', `refused with ${refused.join(', ')}`),
     )
   }),
@@ -118,6 +123,7 @@ export const endpointChecks: Checks<'endpoints'> = {
   'endpoints/cancel': given(cancelling, (seen, bench) => {
     const text = `${seen.answer.call} answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
     if (wasCancelled(bench, seen)) return holds(text)
+    if (seen.answer.status === 429) return notObserved(`${text}: too many calls`)
     if (wasRefusedWhileWaiting(bench, seen)) return differs(`${text}; it was ${seen.refusedAs} after the refusal`)
     return isTerminal(bench, seen.run.statuses.at(-1)) && seen.answer.status >= 400 && seen.answer.status !== 404
       ? notObserved(`${text}: perhaps it had started`)

@@ -2,12 +2,13 @@ import type { Bench } from '../bench.ts'
 import { type Hotel, nobody } from '../evidence/hotel.ts'
 import { properties } from '../evidence/reference-evidence.ts'
 import { endOf } from '../evidence/task-run.ts'
-import { isKept, isSameId, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
+import { isKept, type WrittenAnswers, writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, type WrittenCalculators, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { differs, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import { at, isTaken, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isSameId, isTaken, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Checks, givenHotel, withHotel } from './check.ts'
+import { judgeInput } from './judge-inputs.ts'
 import { failedRows, judgeTaken, workWasDone } from './judge-task.ts'
 
 /** Specification, Resources: what mappings and calculator upserts are sent. */
@@ -31,11 +32,18 @@ export const importChecks: Checks<'mapping' | 'calculator-upsert'> = {
     const names = bench.contract.names.companyMappingsResult
     const { file, values, hadValue } = await writeMapping(bench, hotel)
     const unmatched = textOf(mappedEntry(bench, file, nobody)?.[names.status])
-    const stored = Array.isArray(values) && values.includes(hotel.writing.identifier)
-    const found = judged(
-      stored && unmatched === names.notFound,
-      `stored with its company: ${kindOf(values)}; what matches nothing: ${unmatched}`,
-    )
+    const told =
+      unmatched === null
+        ? notObserved(`the file does not name what matches nothing`)
+        : judged(unmatched === names.notFound, `what matches nothing: ${unmatched}`)
+    const stored =
+      values === null
+        ? notObserved('the calculator search does not show the values of the identifier')
+        : judged(
+            values.includes(hotel.writing.identifier),
+            `stored with its company: ${values.join(', ') || 'nothing'}`,
+          )
+    const found = together(stored, told)
     const fresh = hadValue ? [notObserved(`${hotel.writing.identifier} stood there before: name another one`)] : []
     const answers = await writeAnswers(bench, hotel)
     if (typeof answers === 'string') return together(found, ...fresh, notObserved(answers))
@@ -49,14 +57,9 @@ export const importChecks: Checks<'mapping' | 'calculator-upsert'> = {
   'calculator-upsert/identifier': givenHotel(refusedUpserts, ({ noIdentifier }) =>
     judged(noIdentifier.status === 400, `without it: ${noIdentifier.status}`),
   ),
-  'calculator-upsert/field-type': givenHotel(writeCalculators, ({ stored, fieldTypeId }, bench) => {
-    const { inputs } = bench.contract.names.calculatorsPage
-    const values = stored.map((calculator) => at(calculator, inputs, fieldTypeId))
-    return judged(
-      values.includes(inputValues.march),
-      `stored under its field type: ${values.filter(Boolean).join(', ') || 'nothing'}`,
-    )
-  }),
+  'calculator-upsert/field-type': givenHotel(writeCalculators, (written, bench) =>
+    judgeInput(bench, written, (value) => Number(value) === Number(inputValues.march)),
+  ),
   'calculator-upsert/switches': givenHotel(writeCalculators, (written, bench) =>
     together(
       judgeYearly(bench, written),
@@ -87,7 +90,8 @@ function judgeUnderId(bench: Bench, hotel: Hotel, written: WrittenAnswers): Obse
       ids.some((id) => isSameId(row[names.dataPointId] ?? row[names.questionId], id)),
   )
   if (failed.length > 0) return differs(`${failed.length} answers under the id alone failed`)
-  if (written.stored.length === 0) return notObserved('the framework answers search shows no period of the hotel')
+  if (written.stored === null || written.stored.length === 0)
+    return notObserved('the framework answers search shows no period of the hotel')
   if (!byValue.some((sent) => isKept(bench, written, sent))) return differs('answers under the id alone were lost')
   return written.isFresh
     ? holds('answers were taken under the id alone')
@@ -100,6 +104,7 @@ function judgeUnderId(bench: Bench, hotel: Hotel, written: WrittenAnswers): Obse
  */
 function judgeYearly(bench: Bench, { stored, storedOff, fieldTypeId }: WrittenCalculators): Observation {
   const { inputs } = bench.contract.names.calculatorsPage
+  if (stored === null || storedOff === null) return notObserved('the calculator search does not show the hotel')
   const places = [...yearlyValues(bench, stored)].flatMap(([place, value]) =>
     value === inputValues.sum ? [place] : [],
   )

@@ -1,7 +1,7 @@
 import type { Bench } from '../bench.ts'
-import { cameBack, isSameId, type WrittenAnswers } from '../evidence/written-answers.ts'
+import { cameBack, type WrittenAnswers } from '../evidence/written-answers.ts'
 import { faultless, notObserved, type Observation, together } from '../observation.ts'
-import { at, isObject, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { at, isObject, isSameId, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 
 type Names = Bench['contract']['names']
 /** What became of an answer: the fault, what the page does not show of it, or neither. */

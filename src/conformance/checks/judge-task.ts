@@ -1,10 +1,10 @@
 import type { Bench, TaskRun } from '../bench.ts'
 import { nobody } from '../evidence/hotel.ts'
-import { type Searches, searches } from '../evidence/searches.ts'
+import { type Searches, searches, searchNames } from '../evidence/searches.ts'
 import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
 import { differs, faultless, holds, judged, notObserved, type Observation } from '../observation.ts'
 import type { Answer } from '../wire.ts'
-import { at, isTaken, isUuid, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isOpenRefusal, isTaken, isUuid, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, given } from './check.ts'
 
 /** A search must have been queued, end in a status that means work was done, and list its pages. */
@@ -12,6 +12,50 @@ export function judgeSearch(bench: Bench, run: TaskRun): Observation {
   if (!workWasDone(bench, run)) return differs(endOf(run))
   const pages = addressesIn(bench, run.task).length
   return judged(pages > 0, `${endOf(run)}, page addresses: ${pages}`)
+}
+
+/**
+ * The same of a search whose body the specification does not show: that ours is refused breaks no rule. One that finds
+ * nothing may list no page.
+ */
+export function judgeOpenSearch(bench: Bench, run: TaskRun): Observation {
+  if (isOpenRefusal(run.submitted.status)) return notObserved(refusedAsOpen(run))
+  if (!workWasDone(bench, run)) return differs(endOf(run))
+  const listed = at(run.task, bench.contract.names.task.pageUrls)
+  return judged(Array.isArray(listed), `${endOf(run)}, page addresses: ${addressesIn(bench, run.task).length}`)
+}
+
+export function refusedAsOpen(run: TaskRun): string {
+  return `${endOf(run)}: what its body must hold is not shown`
+}
+
+/**
+ * The searches that were taken, or not taken for no reason that is open: only the body of the calculator search is
+ * shown, so all others may be refused for theirs.
+ */
+export function searchesToJudge({ runs }: Searches): TaskRun[] {
+  return searchNames
+    .filter((name) => name === 'calculators' || !isOpenRefusal(runs[name].submitted.status))
+    .map((name) => runs[name])
+}
+
+/** A search that was not refused for its body, the first of these; the calculator search is the last resort. */
+export function takenSearch({ runs }: Searches, name: keyof Searches['runs']): TaskRun {
+  return isOpenRefusal(runs[name].submitted.status) ? runs.calculators : runs[name]
+}
+
+/**
+ * A deprecated bulk request must still be answered; what it takes and what comes of it is not shown. Its task must end
+ * at the one task endpoint, as all do.
+ */
+export function judgeOld(bench: Bench, run: TaskRun): Observation {
+  const { status } = run.submitted
+  if (isOpenRefusal(status)) return notObserved(refusedAsOpen(run))
+  if (!isTaken(status)) return differs(endOf(run))
+  if (run.correlationId === null) return notObserved(endOf(run))
+  if (run.task === null) return differs(endOf(run))
+  const isRead = failedRows(bench, run.task).some((row) => Object.values(row).includes(nobody))
+  return workWasDone(bench, run) || isRead ? holds(endOf(run)) : notObserved(`${endOf(run)}: its body is not shown`)
 }
 
 /** Whether a request has ended in a status that means that work was done. */

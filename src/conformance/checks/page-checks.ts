@@ -8,10 +8,11 @@ import {
   pagesOf,
   searches,
 } from '../evidence/searches.ts'
-import { writeCalculators } from '../evidence/written-calculators.ts'
+import { inputValues, writeCalculators } from '../evidence/written-calculators.ts'
 import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import { at, isObject, isUuid, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { at, isObject, isSameId, isUuid, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
+import { judgeInput } from './judge-inputs.ts'
 import { judgeSearch, namesOf, workWasDone } from './judge-task.ts'
 import { faultsOf, isFilledText, isListOfTexts, isText, mapFault, periodFault, variableFaults } from './page-faults.ts'
 
@@ -82,10 +83,11 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
     const perhapsOwned = all.filter(({ owned }) => owned).map((property) => property.id)
     const pages = documents.map((page) => objectsOf(at(page, list)))
     const named = (pages[0] ?? []).map((property) => said(property[id]))
+    const isIn = (ids: readonly string[], id: string) => ids.some((one) => isSameId(one, id))
     const faults = [
       ...(new Set(pages.map((page) => JSON.stringify(page))).size > 1 ? ['pages differ'] : []),
-      ...known.filter((wanted) => !named.includes(wanted)).map((wanted) => `${wanted} is owned and missing`),
-      ...named.filter((shown) => !perhapsOwned.includes(shown)).map((shown) => `${shown} is not owned and listed`),
+      ...known.filter((wanted) => !isIn(named, wanted)).map((wanted) => `${wanted} is owned and missing`),
+      ...named.filter((shown) => !isIn(perhapsOwned, shown)).map((shown) => `${shown} is not owned and listed`),
       ...(pages[0] ?? []).flatMap((property) => (textOf(property[name]) === null ? ['one without a name'] : [])),
     ]
     const left = requestedPropertyIds.length - named.length
@@ -98,7 +100,8 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
         ? holds('the same on each')
         : notObserved('that it is the same on every page needs a search with several')
     const whose = known.length === 0 ? [notObserved('no property is known to be of the profile')] : []
-    return together(seen, several, ...whose, await absentEverywhere(bench, list, 'absent when none were asked for'))
+    const absent = await absentEverywhere(bench, list, 'absent when none were asked for')
+    return together(seen, several, ...whose, absent, await onlyRequested(bench))
   },
   'page/calculator-variables': given(calculatorPages, async ({ documents }, bench) => {
     const { calculatorVariables } = bench.contract.names.calculatorsPage
@@ -122,10 +125,12 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
   'company/name': member('companies', 'name', 'strings', isText),
   'company/fields': given(searches, async ({ requestedPropertyIds }, bench) => {
     const shaped = await over('companies', bench, 'property id to strings', (company, { fields }) => {
-      const strange = Object.keys(at(company, fields) ?? {}).find((id) => !requestedPropertyIds.includes(id))
+      const strange = Object.keys(at(company, fields) ?? {}).find(
+        (id) => !requestedPropertyIds.some((requested) => isSameId(requested, id)),
+      )
       return strange === undefined ? mapFault('fields', company[fields], isListOfTexts) : `${strange} was not asked for`
     })
-    return together(shaped, await resolvedFields(bench), await absentInCompanies(bench))
+    return together(shaped, await resolvedFields(bench), await absentInCompanies(bench), await onlyRequested(bench))
   }),
   'company/calculators': async (bench) => {
     const { calculators } = bench.contract.names.calculatorsPage
@@ -154,7 +159,7 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
     if (oneType === null) return shaped
     const { calculators } = bench.contract.names.calculatorsPage
     const found = (await companiesOn(bench, oneType)).flatMap((company) => objectsOf(company[calculators]))
-    const others = found.filter((calculator) => calculator[typeId] !== wanted)
+    const others = found.filter((calculator) => !isSameId(calculator[typeId], wanted))
     const end = judgeSearch(bench, oneType)
     return together(
       shaped,
@@ -217,7 +222,7 @@ function variables(field: 'inputs' | 'outputs'): Check {
 async function allCalculators(bench: Bench): Promise<WireObject[]> {
   const written: WireObject[] = []
   await givenHotel(writeCalculators, ({ stored }) => {
-    written.push(...stored)
+    written.push(...(stored ?? []))
     return holds('')
   })(bench)
   return [...(await calculatorsSeen(bench)), ...written]
@@ -229,19 +234,9 @@ function valuesFault(bench: Bench, calculator: WireObject): string | null {
 }
 
 async function storedAsSent(bench: Bench): Promise<Observation> {
-  return givenHotel(writeCalculators, ({ stored, fieldTypeId }) => {
-    const { inputs } = bench.contract.names.calculatorsPage
-    const values = stored.map((calculator) => at(calculator, inputs, fieldTypeId))
-    return judged(
-      values.includes('12.50'),
-      `12.50 came back as ${
-        values
-          .filter((value) => value !== undefined)
-          .map(said)
-          .join(', ') || 'nothing'
-      }`,
-    )
-  })(bench)
+  return givenHotel(writeCalculators, (written) => judgeInput(bench, written, (value) => value === inputValues.march))(
+    bench,
+  )
 }
 
 async function companiesOn(bench: Bench, run: Parameters<typeof pagesOf>[1]): Promise<WireObject[]> {
@@ -264,7 +259,9 @@ async function resolvedFields(bench: Bench): Promise<Observation> {
   const faults = (await calculatorPages(bench)).documents.flatMap((page) => {
     const listed = objectsOf(at(page, names.customProperties)).map((property) => property[names.id])
     const keys = objectsOf(at(page, names.companies)).flatMap((company) => Object.keys(at(company, names.fields) ?? {}))
-    return keys.filter((key) => !listed.includes(key)).map((key) => `${key} is not in ${names.customProperties}`)
+    return keys
+      .filter((key) => !listed.some((id) => isSameId(id, key)))
+      .map((key) => `${key} is not in ${names.customProperties}`)
   })
   return faultless(faults, `each of them in ${names.customProperties}`)
 }
@@ -276,5 +273,25 @@ async function absentInCompanies(bench: Bench): Promise<Observation> {
   return faultless(
     faultsOf(companies, (company) => (fields in company ? `fields is ${kindOf(company[fields])}` : null)),
     'absent when none apply',
+  )
+}
+
+/** Of a search that leaves out one property that companies have, no page may show that one. */
+async function onlyRequested(bench: Bench): Promise<Observation> {
+  const names = bench.contract.names.calculatorsPage
+  const { selected, leftOut } = await narrowSearches(bench)
+  if (selected === null || leftOut === null || !workWasDone(bench, selected))
+    return notObserved('that only what is asked for is shown needs a property of the profile')
+  const { documents } = await pagesOf(bench, selected)
+  const listed = documents.flatMap((page) =>
+    objectsOf(at(page, names.customProperties)).map(({ [names.id]: id }) => id),
+  )
+  const keys = documents
+    .flatMap((page) => objectsOf(at(page, names.companies)))
+    .flatMap((company) => Object.keys(at(company, names.fields) ?? {}))
+  return judged(
+    ![...listed, ...keys].some((id) => isSameId(id, leftOut)),
+    'what was not asked for is not shown',
+    `${leftOut} was not asked for, and is shown`,
   )
 }

@@ -28,7 +28,7 @@ export function isFilledText(value: unknown): boolean {
 }
 
 export function isListOfTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isFilledText)
+  return Array.isArray(value) && value.every(isFilledText)
 }
 
 /** A calculator's period: a year, and the name of a month or none. */

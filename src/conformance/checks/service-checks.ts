@@ -8,21 +8,27 @@ import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
 import { writeHolders, writeMapping, writeProperties } from '../evidence/written-rest.ts'
 import { faultless, judged, notObserved, together } from '../observation.ts'
-import { at, isObject, objectsOf } from '../wire-json.ts'
+import { at, isNowhere, isObject, objectsOf } from '../wire-json.ts'
 import { type Checks, given, givenEvents, givenHotel, withHotel } from './check.ts'
 import { everyChange } from './judge-events.ts'
+import { judgeCalculators } from './judge-inputs.ts'
 import {
   allAnswer,
   failedRows,
   holdsAll,
   judgeImport,
   judgeNobody,
+  judgeOpenSearch,
   judgeQueued,
   judgeSearch,
   judgeWaiting,
   searchEnds,
+  searchesToJudge,
+  takenSearch,
   workDone,
 } from './judge-task.ts'
+
+const frameworksElsewhere = 'where the list of frameworks is is not shown'
 
 /** Specification, introduction and What the service does. */
 export const serviceChecks: Checks<'introduction' | 'service'> = {
@@ -35,8 +41,8 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
       `below the base address: ${answers.map(({ call, status }) => `${call} answered ${status}`).join(', ')}`,
     )
   },
-  'service/queued': given(searches, ({ runs }, bench) => {
-    const all = Object.values(runs)
+  'service/queued': given(searches, (sent, bench) => {
+    const all = searchesToJudge(sent)
     const slowest = Math.max(...all.map(({ submitted }) => submitted.ms))
     const queued = holdsAll(
       all.map(judgeQueued),
@@ -45,33 +51,38 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     return together(queued, judgeWaiting(bench, all))
   }),
   'service/immediate': async (bench) => {
+    const list = await frameworks(bench)
     const answers = [
       await unitTypes(bench),
       await groups(bench),
       await customProperties(bench),
-      await frameworks(bench),
+      ...(isNowhere(list.status) ? [] : [list]),
     ]
     const { submitted } = bench.contract.names
     const wrong = answers.filter(
       ({ status, json }) => status !== 200 || at(json, submitted.correlationId) !== undefined,
     )
     const faults = wrong.map(({ call, status }) => `${call} answered ${status}`)
-    return faultless(faults, `${answers.map(({ ms }) => `${Math.round(ms)} ms`).join(', ')}, each with its content`)
+    const seen = faultless(
+      faults,
+      `${answers.map(({ ms }) => `${Math.round(ms)} ms`).join(', ')}, each with its content`,
+    )
+    return isNowhere(list.status) ? together(seen, notObserved(frameworksElsewhere)) : seen
   },
   'service/workflow': given(searches, async ({ runs }, bench) => {
     const { documents } = await calculatorPages(bench)
     const submitted = together(judgeQueued(runs.calculators), judgeSearch(bench, runs.calculators))
     return together(submitted, judged(documents.length > 0, `downloaded: ${documents.length}`))
   }),
-  'service/submit': given(searches, ({ runs }) => judgeQueued(runs.companies)),
+  'service/submit': given(searches, (sent) => judgeQueued(takenSearch(sent, 'companies'))),
   'service/poll': given(searches, ({ runs }) => {
     const pair = [runs.calculators, runs.calculatorsV1]
     const faults = pair.filter((run) => run.task === null).map(endOf)
     return faultless(faults, 'tasks of v1 and v2 requests read at one endpoint until terminal')
   }),
-  'service/result': given(searches, async ({ runs }, bench) => {
+  'service/result': given(searches, async (sent, bench) => {
     const read = await Promise.all(
-      [runs.companies, runs.standards].map(async (run) => {
+      [takenSearch(sent, 'companies'), takenSearch(sent, 'standards')].map(async (run) => {
         const { documents } = await pagesOf(bench, run)
         return documents.length > 0 && documents.every(isObject)
       }),
@@ -86,9 +97,7 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
   'service/result-file': givenHotel(writeMapping, async (mapping, bench, hotel) => {
     const calculators = await writeCalculators(bench, hotel)
     const parts = [judgeImport(bench, mapping.run, { statuses: workDone, file: true })]
-    if (typeof calculators !== 'string') {
-      parts.push(judgeImport(bench, calculators.run, { statuses: workDone, file: true }))
-    }
+    if (typeof calculators !== 'string') parts.push(judgeCalculators(bench, calculators))
     return together(...parts)
   }),
   'service/result-none': givenHotel(writeAnswers, ({ mixed, badRows }, bench) => {
@@ -103,7 +112,7 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
   'service/areas': given(searches, async ({ runs }, bench) => {
     const lookup = await unitTypes(bench)
     return together(
-      judgeSearch(bench, runs.companies),
+      judgeOpenSearch(bench, runs.companies),
       judged(lookup.status === 200, 'lookups answer', `unit types answered ${lookup.status}`),
       (await applicationsOf(bench)).seen,
     )
@@ -116,33 +125,32 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     const properties = await writeProperties(bench, hotel)
     const holders = await writeHolders(bench, hotel)
     const calculators = await writeCalculators(bench, hotel)
-    const judge = (run: TaskRun | string, file: boolean) =>
-      typeof run === 'string' ? notObserved(run) : judgeImport(bench, run, { statuses: workDone, file })
+    const judge = (run: TaskRun | string) =>
+      typeof run === 'string' ? notObserved(run) : judgeImport(bench, run, { statuses: workDone, file: false })
     return together(
-      judge(typeof answers === 'string' ? answers : answers.mixed, false),
-      judge(properties, false),
-      judge(typeof calculators === 'string' ? calculators : calculators.run, true),
+      judge(typeof answers === 'string' ? answers : answers.mixed),
+      judge(properties),
+      typeof calculators === 'string' ? notObserved(calculators) : judgeCalculators(bench, calculators),
       judgeNobody(bench, holders),
     )
   }),
   'service/area-searches': given(searches, async ({ runs }, bench) => {
-    const wanted = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers, runs.calculators]
+    const open = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers]
     for (const search of otherSearchNames) await otherPages(bench, search)
-    return holdsAll(
-      wanted.map((run) => judgeSearch(bench, run)),
-      `${wanted.length} searches ended with pages that download`,
-    )
+    return together(judgeSearch(bench, runs.calculators), ...open.map((run) => judgeOpenSearch(bench, run)))
   }),
   'service/area-lookups': async (bench) => {
+    const list = await frameworks(bench)
     const answers = [
-      await frameworks(bench),
+      ...(isNowhere(list.status) ? [] : [list]),
       await groups(bench),
       await unitTypes(bench),
       await customProperties(bench),
     ]
     const trees = await frameworkTrees(bench)
     const counts = answers.map(({ call, json }) => `${objectsOf(json).length} from ${call.split('/').at(-1)}`)
-    return allAnswer([...answers, ...trees], counts.join(', '))
+    const seen = allAnswer([...answers, ...trees], counts.join(', '))
+    return isNowhere(list.status) ? together(seen, notObserved(frameworksElsewhere)) : seen
   },
   'service/area-certifiers': given(applicationsOf, ({ answer, seen }) =>
     answer === null ? seen : judged(answer.status === 200, `applications answered ${answer.status}`),

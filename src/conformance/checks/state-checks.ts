@@ -35,6 +35,7 @@ export const stateChecks: Checks<'states' | 'moves' | 'application'> = {
     const status = `cancel answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
     // What cancelling answers then is not shown; that the task stays as it ended is said of each terminal status.
     const later = holds(`cancelling what had ended answered ${seen.again.status}`)
+    if (seen.answer.status === 429) return notObserved(`${status}: too many calls`)
     if (wasRefusedWhileWaiting(bench, seen)) return differs(`${status}; it was ${seen.refusedAs} after the refusal`)
     if (!wasCancelled(bench, seen)) {
       return seen.answer.status >= 400

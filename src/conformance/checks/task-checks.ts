@@ -4,17 +4,16 @@ import { addressesIn, endOf, fileAddressIn, isKnownStatus } from '../evidence/ta
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
 import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import { at, kindOf, textOf } from '../wire-json.ts'
+import { at, isSameId, kindOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel } from './check.ts'
-import { failedRows, namesOf, workWasDone } from './judge-task.ts'
+import { failedRows, namesOf, searchesToJudge, workWasDone } from './judge-task.ts'
 
 /** Specification, Resources: the task. */
 export const taskChecks: Checks<'task'> = {
-  'task/correlation-id': given(searches, ({ runs }, bench) => {
+  'task/correlation-id': given(searches, (sent, bench) => {
     const { correlationId } = bench.contract.names.task
-    const faults = searchNames
-      .map((name) => runs[name])
-      .filter((run) => run.correlationId === null || at(run.last?.json, correlationId) !== run.correlationId)
+    const faults = searchesToJudge(sent)
+      .filter((run) => !isSameId(at(run.last?.json, correlationId), run.correlationId))
       .map(({ label, last }) => `${label}: ${kindOf(at(last?.json, correlationId))}`)
     return faultless(faults, 'each task names the correlation id that its submission gave')
   }),

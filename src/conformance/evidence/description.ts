@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../exchange/contract.ts'
 import type { Bench } from '../bench.ts'
 import type { Answer } from '../wire.ts'
-import { at, isObject, textOf, type WireObject } from '../wire-json.ts'
+import { at, isObject, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 
 /** The OpenAPI description, asked for without a key and, if that is refused, with it. */
 export function description(bench: Bench): Promise<Answer> {
@@ -21,9 +21,23 @@ export function openApiVersion(document: unknown): string | null {
 export function describedOperation(document: unknown, { method, path }: Pick<Endpoint, 'method' | 'path'>): unknown {
   const paths = at(document, 'paths')
   if (!isObject(paths)) return undefined
-  const plain = (text: string) => text.replaceAll(/\{\w+\}/g, '{}')
-  const found = Object.keys(paths).find((known) => plain(known) === plain(path))
+  const plain = (text: string) => text.replaceAll(/\{[^}]+\}/g, '{}')
+  const starts = startsOf(document)
+  const found = Object.keys(paths).find(
+    (known) => plain(known) === plain(path) || starts.some((start) => plain(`${start}${known}`).endsWith(plain(path))),
+  )
   return found === undefined ? undefined : at(paths[found], method.toLowerCase())
+}
+
+/** The paths of the servers that a description names: where its own paths begin. */
+function startsOf(document: unknown): string[] {
+  return objectsOf(at(document, 'servers')).flatMap(({ url }) => {
+    const text = textOf(url)
+    // A server may be given by its path alone.
+    return text !== null && URL.canParse(text, 'http://localhost')
+      ? [new URL(text, 'http://localhost').pathname.replace(/\/+$/, '')]
+      : []
+  })
 }
 
 /** Every property name that a request body of an endpoint may contain, at any depth, as the description says. */

@@ -14,15 +14,21 @@ export const nobody = 'nightferry-conformance-nobody'
 const maxPages = 500
 
 /** The first record of a list on the pages of a finished search that is wanted; undefined when none is. */
-export async function findRecord(
+export async function findRecord(...search: Parameters<typeof findOnPage>): Promise<WireObject | undefined> {
+  return (await findOnPage(...search))?.record
+}
+
+/** The same with the page on which it stands. */
+export async function findOnPage(
   bench: Bench,
   task: unknown,
   listName: string,
   isWanted: (record: WireObject) => boolean,
-): Promise<WireObject | undefined> {
+): Promise<{ record: WireObject; page: unknown } | undefined> {
   for (const address of addressesIn(bench, task).slice(0, maxPages)) {
-    const found = objectsOf(at(await bench.wire.download(address), listName)).find(isWanted)
-    if (found) return found
+    const page = await bench.wire.download(address)
+    const record = objectsOf(at(page, listName)).find(isWanted)
+    if (record) return { record, page }
   }
   return undefined
 }

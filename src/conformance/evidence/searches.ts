@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Bench, TaskRun } from '../bench.ts'
 import type { AnswerShape } from '../names/shapes.ts'
-import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isSameId, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { properties } from './reference-evidence.ts'
 import { addressesIn, finish, isOpen, listTasks, submit } from './task-run.ts'
 
@@ -69,30 +69,56 @@ async function snapshot(bench: Bench, runs: readonly TaskRun[]): Promise<Snapsho
   const { status, json } = await listTasks(bench)
   if (status !== 200) return []
   const listed = objectsOf(json)
-  const statusOf = new Map(listed.map((task) => [textOf(task[names.correlationId]), textOf(task[names.status])]))
+  const statusOf = new Map(
+    listed.map((task) => [textOf(task[names.correlationId])?.toLowerCase(), textOf(task[names.status])]),
+  )
   const statuses = runs.map(({ correlationId }) =>
-    correlationId === null ? null : (statusOf.get(correlationId) ?? null),
+    correlationId === null ? null : (statusOf.get(correlationId.toLowerCase()) ?? null),
   )
   return [{ statuses, listed: listed.length }]
 }
 
-/** Narrower calculator searches: without properties for a type that is nowhere, and for one type that is there. */
-export function narrowSearches(
-  bench: Bench,
-): Promise<{ nowhere: TaskRun; oneType: TaskRun | null; typeId: string | null }> {
+type NarrowSearches = {
+  nowhere: TaskRun
+  oneType: TaskRun | null
+  typeId: string | null
+  /** The same search, and without a type where no calculator is there. */
+  selected: TaskRun | null
+  /** A property of the profile for which `selected` does not ask, one with values if any; null: it asks for none. */
+  leftOut: string | null
+}
+
+/**
+ * Narrower calculator searches: without properties for a type that is nowhere, and for one type that is there with all
+ * properties but one.
+ */
+export function narrowSearches(bench: Bench): Promise<NarrowSearches> {
   return bench.once('narrow searches', async () => {
     const { endpoints, names } = bench.contract
     const typeId = (await calculatorsSeen(bench))
       .map((calculator) => textOf(calculator[names.calculatorsPage.typeId]))
       .find((id) => id !== null)
-    const search = (ids: string[]) =>
+    const shown = (await companiesSeen(bench)).flatMap((company) =>
+      Object.keys(at(company, names.calculatorsPage.fields) ?? {}),
+    )
+    const own = (await properties(bench)).find(({ saysOwned }) => saysOwned)
+    const leftOut = shown[0] ?? own?.id ?? null
+    const { requestedPropertyIds } = await searches(bench)
+    const others = requestedPropertyIds.filter((id) => !isSameId(id, leftOut))
+    const { calculatorTypeIds, customPropertyIds } = names.calculatorsSearch
+    const search = (types: string[] | null, propertyIds: string[] | null) =>
       submit(bench, 'calculatorsSearch', endpoints.calculatorsSearch, {
-        [names.calculatorsSearch.calculatorTypeIds]: ids,
+        ...(types !== null && { [calculatorTypeIds]: types }),
+        ...(propertyIds !== null && { [customPropertyIds]: propertyIds }),
       })
-    const nowhere = await search([randomUUID()])
-    const oneType = typeId === undefined ? null : await search([typeId])
-    await finish(bench, oneType === null ? [nowhere] : [nowhere, oneType])
-    return { nowhere, oneType, typeId: typeId ?? null }
+    const nowhere = await search([randomUUID()], null)
+    const isSelective = typeId !== undefined || leftOut !== null
+    const selected = isSelective
+      ? await search(typeId === undefined ? null : [typeId], leftOut === null ? null : others)
+      : null
+    await finish(bench, selected === null ? [nowhere] : [nowhere, selected])
+    const oneType = typeId === undefined ? null : selected
+    return { nowhere, selected, oneType, typeId: typeId ?? null, leftOut }
   })
 }
 

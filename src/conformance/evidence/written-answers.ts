@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { integerOf, monthName, monthNumber } from '../../exchange/wire-value.ts'
 import type { Bench, TaskRun } from '../bench.ts'
-import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { at, isSameId, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
 import { type DataPoint, type FrameworkTree, questionTrees } from './reference-evidence.ts'
+import { otherPages } from './searches.ts'
 import { addressesIn, runTask } from './task-run.ts'
 
 /** A reporting period of the hotel as it was sent. */
@@ -36,8 +37,13 @@ export type WrittenAnswers = {
   badRows: number
   /** Whether the year is known to have been empty before: only then does what came back prove anything. */
   isFresh: boolean
-  /** The hotel's periods of that year, as the framework answers search shows them afterwards. */
-  stored: WireObject[]
+  /**
+   * The hotel's periods of that year, as the framework answers search shows them afterwards; null where nothing on its
+   * pages, which the specification does not show, has periods by our name.
+   */
+  stored: WireObject[] | null
+  /** What those pages show of periods at all, of the hotel or of others. */
+  shown: Record<'omissions' | 'frameworkIds', boolean>
 }
 
 /** Sends answers and omissions for the hotel; a sentence instead when the frameworks give nothing to answer. */
@@ -73,6 +79,7 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
       ),
     ])
     const failing = await send(bad)
+    const after = await storedPeriods(bench, hotel)
     return {
       framework,
       sent,
@@ -82,7 +89,7 @@ export function writeAnswers(bench: Bench, hotel: Hotel): Promise<WrittenAnswers
       failing,
       badRows: 3,
       isFresh: before?.length === 0,
-      stored: (await storedPeriods(bench, hotel)) ?? [],
+      ...(await whatIsShown(bench, after)),
     }
   })
 }
@@ -98,7 +105,7 @@ export function cameBack(
     named === undefined || named === null
       ? type === 'yearly' && month === 1
       : monthNumber(textOf(named) ?? '') === month
-  return stored.filter(
+  return (stored ?? []).filter(
     (period) => period[names.periodType] === contract.names.frameworkAnswers[type] && isIn(period[names.month]),
   )
 }
@@ -112,11 +119,6 @@ export function isKept(bench: Pick<Bench, 'contract'>, written: WrittenAnswers, 
       objectsOf(period[names.answers]).some((one) => answered.some((id) => isSameId(one[names.dataPointId], id))) ||
       objectsOf(period[names.omissions]).some((one) => sent.declined.some((id) => isSameId(one[names.questionId], id))),
   )
-}
-
-/** Ids mean the same in capitals. */
-export function isSameId(one: unknown, other: unknown): boolean {
-  return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase()
 }
 
 /**
@@ -198,8 +200,8 @@ export function omissionBody(bench: Pick<Bench, 'contract'>, hotel: Hotel, quest
   return { [names.companies]: [entry(bench, byId(bench, hotel.companyId), [omitted])] }
 }
 
-/** More rows than a request may contain; none of them can be stored, should they be taken all the same. */
-export function tooManyOmissions({ contract }: Pick<Bench, 'contract'>, rows: number, year: number): WireObject {
+/** So many rows, none of which can be stored. */
+export function omissionsOfNobody({ contract }: Pick<Bench, 'contract'>, rows: number, year: number): WireObject {
   const names = contract.names.frameworkAnswers
   const omissions = Array.from({ length: rows }, () => ({ [names.questionId]: randomUUID() }))
   const periods = [{ [names.periodType]: names.yearly, [names.year]: year, [names.omissions]: omissions }]
@@ -273,7 +275,24 @@ async function storedPeriods(bench: Bench, { companyId, writing }: Hotel): Promi
   const body = { [names.frameworkAnswersSearch.customPropertyIds]: [writing.customIdentifierId] }
   const search = await runTask(bench, 'frameworkAnswersSearch', endpoints.frameworkAnswersSearch, body)
   if (addressesIn(bench, search.task).length === 0) return null
-  const found = await findRecord(bench, search.task, page.companies, (company) => company[page.id] === companyId)
+  const found = await findRecord(bench, search.task, page.companies, (company) => isSameId(company[page.id], companyId))
   bench.note('frameworkAnswersPage', { [page.companies]: [found] })
   return objectsOf(found?.[page.periods]).filter((one) => integerOf(one[page.year]) === writing.year)
+}
+
+/** Whether the pages have periods, omissions and frameworks by our names, in what was stored or in what came by. */
+async function whatIsShown(
+  bench: Bench,
+  periods: WireObject[] | null,
+): Promise<Pick<WrittenAnswers, 'stored' | 'shown'>> {
+  const names = bench.contract.names.frameworkAnswersPage
+  const companies = (await otherPages(bench, 'frameworkAnswers')).documents.flatMap((page) =>
+    objectsOf(at(page, names.companies)),
+  )
+  const all = [...(periods ?? []), ...companies.flatMap((company) => objectsOf(company[names.periods]))]
+  const has = (name: string) => all.some((period) => Array.isArray(period[name]) && period[name].length > 0)
+  return {
+    stored: periods === null || all.length === 0 ? null : periods,
+    shown: { omissions: has(names.omissions), frameworkIds: has(names.frameworkIds) },
+  }
 }

@@ -1,26 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import type { Bench, TaskRun } from '../bench.ts'
 import type { Answer } from '../wire.ts'
-import { at, objectsOf, type WireObject } from '../wire-json.ts'
-import { findRecord, type Hotel, mappingEntry, nobody } from './hotel.ts'
+import { at, isObject, isSameId, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { findOnPage, findRecord, type Hotel, mappingEntry, nobody } from './hotel.ts'
 import { properties } from './reference-evidence.ts'
 import { otherPages, pagesOf } from './searches.ts'
-import { fileAddressIn, runTask } from './task-run.ts'
-import { omissionBody, tooManyOmissions, writeAnswers } from './written-answers.ts'
+import { fileAddressIn, runTask, submit } from './task-run.ts'
+import { omissionBody, omissionsOfNobody, writeAnswers } from './written-answers.ts'
 import { calculatorsBody, entryOfNobody } from './written-calculators.ts'
 
 type WrittenMapping = {
   run: TaskRun
   file: unknown
-  /** The hotel's values of the identifier, as the companies search shows them afterwards. */
-  values: unknown
-  /** Whether the hotel had the value of the identifier before: then that it has it proves nothing. */
+  /** The hotel's values of the identifier afterwards; null where the calculator search does not show them. */
+  values: string[] | null
+  /** Whether the hotel may have had the value of the identifier before: then that it has it proves nothing. */
   hadValue: boolean
 }
 
-/** Maps the hotel with the details that the service shows of it, and one id without details, which matches nothing. */
+/** Maps the hotel with the details that the service shows of it, and one id with a name that matches nothing. */
 export function writeMapping(bench: Bench, hotel: Hotel): Promise<WrittenMapping> {
   return bench.once('written mapping', async () => {
+    const { customIdentifierId, identifier } = hotel.writing
+    const valuesNow = async () =>
+      (await valuesOf(bench, hotel, [customIdentifierId])).get(customIdentifierId.toLowerCase()) ?? null
+    const before = await valuesNow()
     const run = await runTask(
       bench,
       'companyMappings',
@@ -30,69 +34,97 @@ export function writeMapping(bench: Bench, hotel: Hotel): Promise<WrittenMapping
     const address = fileAddressIn(bench, run.task)
     const file = address === null ? null : await bench.wire.download(address)
     bench.note('companyMappingsResult', file)
-    const before = at(hotel.record, bench.contract.names.companiesPage.fields, hotel.writing.customIdentifierId)
-    const hadValue = Array.isArray(before) && before.includes(hotel.writing.identifier)
-    return { run, file, values: await valuesAfter(bench, hotel), hadValue }
+    await noteCompany(bench, hotel)
+    return { run, file, values: await valuesNow(), hadValue: before?.includes(identifier) ?? true }
   })
 }
 
-async function valuesAfter(bench: Bench, { companyId, writing }: Hotel): Promise<unknown> {
+/** Looks at the hotel's record of the companies search for the names in it: it has values by now. */
+async function noteCompany(bench: Bench, { companyId, writing }: Hotel): Promise<void> {
   const { names, endpoints } = bench.contract
+  const page = names.companiesPage
   const body = { [names.companiesSearch.customPropertyIds]: [writing.customIdentifierId] }
   const search = await runTask(bench, 'companiesSearch', endpoints.companiesSearch, body)
-  const record = await findRecord(
-    bench,
-    search.task,
-    names.companiesPage.companies,
-    (one) => one[names.companiesPage.id] === companyId,
-  )
-  bench.note('companiesPage', { [names.companiesPage.companies]: [record] })
-  return at(record, names.companiesPage.fields, writing.customIdentifierId)
+  const record = await findRecord(bench, search.task, page.companies, (one) => isSameId(one[page.id], companyId))
+  bench.note('companiesPage', { [page.companies]: [record] })
 }
 
 function mappingBody(bench: Bench, hotel: Hotel): WireObject {
   const names = bench.contract.names.companyMappings
   return {
     [names.customIdentifierId]: hotel.writing.customIdentifierId,
-    [names.companies]: [mappingEntry(bench, hotel), { [names.id]: nobody }],
+    [names.companies]: [mappingEntry(bench, hotel), { [names.id]: nobody, [names.name]: nobody }],
   }
 }
 
-/** Stores the value that one property of the hotel has already, or a new one that is blanked again; and one bad row. */
+/** Stores the value that one property of the hotel has already, or a new one that is blanked again. */
 export function writeProperties(bench: Bench, hotel: Hotel): Promise<TaskRun | string> {
   return bench.once('written properties', async () => {
     const { names, endpoints } = bench.contract
     const property = await propertyOf(bench, hotel)
-    if (property === null) return 'the profile owns no custom property that is no identifier'
-    const { id, values } = property
-    const send = (rows: WireObject[]) =>
+    if (typeof property === 'string') return property
+    const { id, value } = property
+    const send = (sent: string) =>
       runTask(bench, 'companiesUpsert', endpoints.companiesUpsert, {
         [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
-        [names.companies.companies]: [valuesEntry(bench, hotel.writing.identifier, rows)],
+        [names.companies.companies]: [valueEntry(bench, hotel.writing.identifier, id, sent)],
       })
-    const run = await send([...valueRows(bench, id, values ?? ['1']), ...valueRows(bench, randomUUID(), ['nowhere'])])
-    if (values === null) await send(valueRows(bench, id, ['']))
+    const run = await send(value ?? '1')
+    if (value === null) await send('')
     return run
   })
 }
 
-/** The property of the profile that is written to, and the values that the hotel had of it at first; null: none. */
-async function propertyOf(bench: Bench, hotel: Hotel): Promise<{ id: string; values: string[] | null } | null> {
+/**
+ * The property of the profile that is written to, and the value that the hotel has of it now; null: none. The
+ * calculator search alone is stated to show it: what no page of it shows is not taken for absent, lest a value be
+ * written over. One of several values could not be written back alone. A sentence instead where none is sure.
+ */
+async function propertyOf(bench: Bench, hotel: Hotel): Promise<{ id: string; value: string | null } | string> {
   const own = (await properties(bench)).filter(({ owned, isIdentifier }) => owned && !isIdentifier)
-  const property = own.find(({ type }) => type === 'String') ?? own[0]
-  if (!property) return null
-  const held = at(hotel.record, bench.contract.names.companiesPage.fields, property.id)
-  return { id: property.id, values: Array.isArray(held) && held.length > 0 ? held.map(String) : null }
+  if (own.length === 0) return 'the profile owns no custom property that is no identifier'
+  const values = await valuesOf(
+    bench,
+    hotel,
+    own.map(({ id }) => id),
+  )
+  const sure = own.filter(({ id }) => (values.get(id.toLowerCase())?.length ?? 2) < 2)
+  const property = sure.find(({ type }) => type === 'String') ?? sure[0]
+  if (property === undefined)
+    return 'the calculator search does not show what the hotel has of a custom property, or shows several values'
+  return { id: property.id, value: values.get(property.id.toLowerCase())?.[0] ?? null }
 }
 
-function valueRows({ contract }: Bench, propertyId: string, values: readonly string[]): WireObject[] {
-  const names = contract.names.companies
-  return values.map((value) => ({ [names.propertyId]: propertyId, [names.value]: value }))
+/**
+ * The hotel's values of these properties as the calculator search shows them now, by id in small letters
+ * (specification, Calculator search result page). A property that its page does not list is left out: nothing is
+ * known of it.
+ */
+async function valuesOf(bench: Bench, { companyId }: Hotel, ids: readonly string[]): Promise<Map<string, string[]>> {
+  const { names, endpoints } = bench.contract
+  const page = names.calculatorsPage
+  const body = { [names.calculatorsSearch.customPropertyIds]: ids }
+  const search = await runTask(bench, 'calculatorsSearch', endpoints.calculatorsSearch, body)
+  const found = await findOnPage(bench, search.task, page.companies, (one) => isSameId(one[page.id], companyId))
+  if (found === undefined) return new Map()
+  const fields = found.record[page.fields] ?? {}
+  if (!isObject(fields)) return new Map()
+  const shown = new Map(Object.entries(fields).map(([id, values]) => [id.toLowerCase(), values]))
+  return new Map(
+    objectsOf(at(found.page, page.customProperties)).flatMap((property): [string, string[]][] => {
+      const id = textOf(property[page.id])?.toLowerCase()
+      if (id === undefined) return []
+      const values = shown.get(id) ?? []
+      return Array.isArray(values) ? [[id, values.map(String)]] : []
+    }),
+  )
 }
 
-function valuesEntry({ contract }: Bench, identifier: string, rows: readonly WireObject[]): WireObject {
+/** A company with one value of one property. */
+function valueEntry({ contract }: Bench, identifier: string, propertyId: string, value: string): WireObject {
   const names = contract.names.companies
-  return { [names.identifier]: identifier, [names.customProperties]: rows }
+  const row = { [names.propertyId]: propertyId, [names.value]: value }
+  return { [names.identifier]: identifier, [names.customProperties]: [row] }
 }
 
 /**
@@ -142,24 +174,27 @@ export function writeDeprecatedMapping(bench: Bench, hotel: Hotel): Promise<Task
 }
 
 /**
- * Rows of nobody, and once more the values that the mapped hotel has of a property. Without any, all rows must fail.
+ * Rows of nobody, and once more the value that the mapped hotel has of a property. A property that the
+ * profile cannot use costs the whole request (specification, Authentication 3): none is named.
  */
-export async function writeConsolidated(bench: Bench, hotel: Hotel): Promise<{ run: TaskRun; hasGoodRows: boolean }> {
+export async function writeConsolidated(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   const { names, otherEndpoints } = bench.contract
   const property = await propertyOf(bench, hotel)
-  const rows = property?.values ? valueRows(bench, property.id, property.values) : []
-  if (rows.length > 0) await writeMapping(bench, hotel)
-  const run = await runTask(bench, 'standardHoldersUpsertV1', otherEndpoints.standardHoldersUpsertV1, {
+  const [own] = (await properties(bench)).filter(({ owned, isIdentifier }) => owned && !isIdentifier)
+  const good =
+    typeof property === 'string' || property.value === null
+      ? []
+      : [valueEntry(bench, hotel.writing.identifier, property.id, property.value)]
+  if (good.length > 0) await writeMapping(bench, hotel)
+  return runTask(bench, 'standardHoldersUpsertV1', otherEndpoints.standardHoldersUpsertV1, {
     [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
-    [names.companies.companies]: [
-      ...(rows.length > 0 ? [valuesEntry(bench, hotel.writing.identifier, rows)] : []),
-      valuesEntry(bench, nobody, valueRows(bench, randomUUID(), ['nowhere'])),
-    ],
+    ...(own !== undefined && {
+      [names.companies.companies]: [...good, valueEntry(bench, nobody, own.id, '1')],
+    }),
     [names.standardHolders.holders]: [
       { [names.standardHolders.identifier]: nobody, [names.standardHolders.standardId]: randomUUID() },
     ],
   })
-  return { run, hasGoodRows: rows.length > 0 }
 }
 
 type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
@@ -189,22 +224,34 @@ export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
   })
 }
 
-/** The limit of the specification, and one row more: all rows name a company and a question that exist nowhere. */
+/** The limit of the specification: all rows name a company and a question that exist nowhere. */
 const maxAnswers = 50_000
+
+/** As many rows as a request may contain, of nobody; what becomes of its task is not waited for. */
+export function mostAnswers(bench: Bench, hotel: Hotel): Promise<TaskRun> {
+  return bench.once('most answers', () => {
+    const body = omissionsOfNobody(bench, maxAnswers, hotel.writing.year)
+    const { frameworkAnswersUpsert } = bench.contract.endpoints
+    return submit(bench, 'frameworkAnswersUpsert', frameworkAnswersUpsert, body, { told: false })
+  })
+}
 
 export function tooManyAnswers(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   return bench.once('too many answers', () => {
-    const body = tooManyOmissions(bench, maxAnswers + 1, hotel.writing.year)
+    const body = omissionsOfNobody(bench, maxAnswers + 1, hotel.writing.year)
     const { frameworkAnswersUpsert } = bench.contract.endpoints
     return runTask(bench, 'frameworkAnswersUpsert', frameworkAnswersUpsert, body, { told: false })
   })
 }
 
-/** Ids without details in one request of some megabytes: nothing can match, nothing is stored. */
+/** Names that nothing has, in one request of some megabytes: nothing can match, nothing is stored. */
 export function largeMapping(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   return bench.once('large mapping', () => {
     const names = bench.contract.names.companyMappings
-    const companies = Array.from({ length: 30_000 }, (_, index) => ({ [names.id]: `${nobody}-${index}` }))
+    const companies = Array.from({ length: 30_000 }, (_, index) => ({
+      [names.id]: `${nobody}-${index}`,
+      [names.name]: `${nobody}-${index}`,
+    }))
     return runTask(bench, 'companyMappings', bench.contract.endpoints.companyMappings, {
       [names.customIdentifierId]: hotel.writing.customIdentifierId,
       [names.companies]: companies,

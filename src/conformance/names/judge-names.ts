@@ -2,7 +2,7 @@ import type { BulkRequest, Contract } from '../../exchange/contract.ts'
 import type { TaskNames } from '../bench.ts'
 import { describedOperation, describedRequestNames } from '../evidence/description.ts'
 import { differs, holds, judged, notObserved, type Observation } from '../observation.ts'
-import { isObject } from '../wire-json.ts'
+import { isNowhere, isObject } from '../wire-json.ts'
 import type { OpenName } from './open-names.ts'
 import { requestShapes } from './shapes.ts'
 import type { Place } from './sightings.ts'
@@ -37,14 +37,11 @@ function judgeName({ key, written }: OpenName, evidence: NameEvidence): Observat
   return judgeAnswerName(first, field, evidence)
 }
 
-/** Statuses that tell of a wrong path or method rather than of what was sent there. */
-const nowhere = [404, 405, 501]
-
 function judgeEndpoint(written: string, { statusesOf, description }: NameEvidence): Observation {
   const statuses = [...(statusesOf.get(written) ?? [])]
   const [method = '', path = ''] = written.split(' ')
   const described = describedOperation(description, { method: method as 'GET', path }) !== undefined
-  if (statuses.some((status) => !nowhere.includes(status))) return holds(`answered ${statuses.join(', ')}`)
+  if (statuses.some((status) => !isNowhere(status))) return holds(`answered ${statuses.join(', ')}`)
   if (described) return holds('in the description')
   return statuses.length === 0 ? notObserved('not called') : differs(`answered ${statuses.join(', ')}`)
 }
@@ -69,7 +66,9 @@ function judgeRequestName(request: BulkRequest, field: string, evidence: NameEvi
     const described = describedRequestNames(description, endpoint)
     if (described.has(name)) return holds(sent ? 'in the description; sent, and accepted' : 'in the description')
     const others = [...described].filter((one) => !Object.values(names).includes(one))
-    return differs(`not in the description, which has ${others.join(', ') || 'no other names'}`)
+    // A body of any form is described, too: then the description names nothing, and denies nothing.
+    if (described.size > 0) return differs(`not in the description, which has ${others.join(', ') || 'no other names'}`)
+    if (!sent) return notObserved('not sent, and the description shows no names of the body')
   }
   return sent ? holds('sent, and accepted') : notObserved('not sent, and there is no description')
 }

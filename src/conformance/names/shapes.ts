@@ -89,7 +89,7 @@ export const answerShapes = {
       customProperties: named('companiesPage'),
       companies: shape(
         'companiesPage',
-        'id name street coordinates countryCode hotelCode? bookingId? fields? changedAt?',
+        'id name street? coordinates? countryCode? hotelCode? bookingId? fields? changedAt?',
         {
           inside: { coordinates: shape('companiesPage', 'latitude longitude') },
         },

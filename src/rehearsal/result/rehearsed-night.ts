@@ -252,7 +252,8 @@ const grounds: Readonly<Record<string, Ground>> = {
   option_not_found: stated(items),
   level_not_found: stated(`${items}; that levels are such a list is assumed`),
   unit_not_allowed: stated(`${items}; Framework answers upsert request: units are listed in the framework`),
-  custom_property_not_usable: stated('Authentication 3: a custom property that the profile cannot use'),
+  custom_property_not_accessible: stated('Authentication 3: a custom property that the profile cannot use'),
+  custom_property_not_usable: stated('Framework answers upsert request: a String property names the company'),
   value_type_mismatch: stated('Framework answers upsert request: answers are typed'),
   company_ambiguous: assumed('one id names several companies; what becomes of that is not shown'),
   period_type_not_allowed: assumed(

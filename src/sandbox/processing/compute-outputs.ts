@@ -10,17 +10,18 @@ const quotientScale = 6
 
 /**
  * The outputs of a calculator of this type: decimal text, the same for the same inputs. An output exists when at least
- * one of its terms has an input and, for a quotient, the divisor has one above zero. One without terms, whose formula
- * nobody knows, stays as it stands.
+ * one of its terms has an input and, for a quotient, the divisor has one above zero. One without terms, or that no
+ * variable declares, stays as it stands: nobody knows its formula.
  */
 export function computeOutputs(world: World, of: { typeId: string; outputs: Values }, inputs: Values): Values {
-  const outputs: Values = {}
-  for (const variable of world.outputVariables) {
-    if (variable.calculatorTypeId !== of.typeId) continue
-    const stands = of.outputs[variable.id]
-    if (variable.terms.length === 0 && stands !== undefined) outputs[variable.id] = stands
+  const known = world.outputVariables.filter(
+    ({ calculatorTypeId, terms }) => calculatorTypeId === of.typeId && terms.length > 0,
+  )
+  const outputs = { ...of.outputs }
+  for (const variable of known) {
     const value = compute(variable, inputs)
     if (value) outputs[variable.id] = formatDecimal(value)
+    else delete outputs[variable.id]
   }
   return outputs
 }

@@ -1,4 +1,4 @@
-import { ownedProperty } from '../requests/check-access.ts'
+import { requireProperty } from '../requests/check-access.ts'
 import type { AnswersRequest, CompanyReference, PeriodEntry } from '../requests/read-answers.ts'
 import { isUuid } from '../requests/read-json.ts'
 import type { World } from '../service-world.ts'
@@ -20,7 +20,7 @@ type Entry = { company: Resolved; named: Named }
  * An unknown framework fails every row: nothing of the request means what its sender meant.
  */
 export async function processAnswers(work: Work, request: AnswersRequest, recorder: RowRecorder): Promise<void> {
-  const { pool, world } = work.sandbox
+  const { pool, world, clock } = work.sandbox
   const framework = judgeFramework(world, request.frameworkId)
   for (const slice of slices(request.companies, 250, work.signal)) {
     const resolved = await resolveCompanies(
@@ -37,7 +37,7 @@ export async function processAnswers(work: Work, request: AnswersRequest, record
       if (periods.length === 0 && company.failure) recorder.fail(named, company.failure)
       for (const period of periods) judgeRows(work, recorder, { company, named }, period, rows)
     }
-    await Promise.all([storeRows(pool, rows), recorder.flush()])
+    await Promise.all([storeRows(pool, rows, new Date(clock.now())), recorder.flush()])
   }
 }
 
@@ -50,8 +50,8 @@ function nameCompany(reference: CompanyReference, { companyId }: Resolved): Name
 /** Only a String property can name the company of an entry (specification, Framework answers upsert request). */
 function judgeReference({ sandbox, profileId }: Work, reference: CompanyReference): Resolved | null {
   if ('companyId' in reference) return null
-  const property = ownedProperty(sandbox.world, profileId, reference.propertyId)
-  if (property === undefined || property.type === 'String') return null
+  const property = requireProperty(sandbox.world, profileId, reference.propertyId)
+  if (property.type === 'String') return null
   const message = `"${reference.propertyId}" is not a String property of this key's profile.`
   return { companyId: null, failure: { reason: 'custom_property_not_usable', message } }
 }

@@ -1,5 +1,5 @@
 import { parseDecimal } from '../decimal.ts'
-import { ownedProperty } from '../requests/check-access.ts'
+import { requireProperty } from '../requests/check-access.ts'
 import type { CompaniesRequest, CompanyProperties } from '../requests/read-companies.ts'
 import { inTransaction } from '../running-sandbox.ts'
 import { isStorable } from '../storable-text.ts'
@@ -60,11 +60,7 @@ function judgeEntry(work: Work, recorder: RowRecorder, entry: CompanyProperties,
 }
 
 function judgeValue({ sandbox, profileId }: Work, propertyId: string, value: string): Failure | null {
-  const property = ownedProperty(sandbox.world, profileId, propertyId)
-  if (!property) {
-    const message = `"${propertyId}" is not a custom property of this key's profile.`
-    return { reason: 'custom_property_not_usable', message }
-  }
+  const property = requireProperty(sandbox.world, profileId, propertyId)
   if (property.isIdentifier) {
     return { reason: 'custom_property_is_identifier', message: `Values of "${property.name}" come from mappings only.` }
   }
@@ -88,13 +84,14 @@ async function storeValues(work: Work, replacements: readonly Replacement[]): Pr
       [companyIds, replacements.map(({ propertyId }) => propertyId)],
     )
     await client.query(
-      `insert into sandbox.property_value (company_id, property_id, ordinal, value)
-       select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[])`,
+      `insert into sandbox.property_value (company_id, property_id, ordinal, value, changed_at)
+       select *, $5::timestamptz from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[])`,
       [
         values.map(({ companyId }) => companyId),
         values.map(({ propertyId }) => propertyId),
         values.map(({ ordinal }) => ordinal),
         values.map(({ value }) => value),
+        new Date(work.sandbox.clock.now()),
       ],
     )
   })

@@ -109,12 +109,12 @@ async function storeMappings(
   const companyIds = [...companyByValue.values()]
   await inTransaction(work.sandbox.pool, async (client) => {
     await client.query(
-      `insert into sandbox.identifier as known (property_id, value, company_id)
-       select $1, value, company_id from unnest($2::text[], $3::uuid[]) as mapped (value, company_id)
+      `insert into sandbox.identifier as known (property_id, value, company_id, changed_at)
+       select $1, value, company_id, $4 from unnest($2::text[], $3::uuid[]) as mapped (value, company_id)
        order by value collate "C"
-       on conflict (property_id, value) do update set company_id = excluded.company_id, changed_at = clock_timestamp()
+       on conflict (property_id, value) do update set company_id = excluded.company_id, changed_at = excluded.changed_at
        where known.company_id <> excluded.company_id`,
-      [propertyId, [...companyByValue.keys()], companyIds],
+      [propertyId, [...companyByValue.keys()], companyIds, new Date(work.sandbox.clock.now())],
     )
     if (!group) return
     await client.query(

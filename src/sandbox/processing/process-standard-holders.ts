@@ -66,17 +66,18 @@ function takesLevel(world: World, { levels }: { levels: readonly string[] }, lev
 
 async function storeHolders(work: Work, held: readonly (StandardHolder & { companyId: string })[]): Promise<void> {
   await work.sandbox.pool.query(
-    `insert into sandbox.standard_holder (company_id, standard_id, level, start_date, expiry_date)
-     select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::date[], $5::date[]) order by 1, 2
+    `insert into sandbox.standard_holder (company_id, standard_id, level, start_date, expiry_date, changed_at)
+     select *, $6::timestamptz from unnest($1::uuid[], $2::uuid[], $3::text[], $4::date[], $5::date[]) order by 1, 2
      on conflict (company_id, standard_id) do update
        set level = excluded.level, start_date = excluded.start_date, expiry_date = excluded.expiry_date,
-           changed_at = clock_timestamp()`,
+           changed_at = excluded.changed_at`,
     [
       held.map(({ companyId }) => companyId),
       held.map(({ standardId }) => standardId),
       held.map(({ level }) => level),
       held.map(({ startDate }) => startDate),
       held.map(({ expiryDate }) => expiryDate),
+      new Date(work.sandbox.clock.now()),
     ],
   )
 }

@@ -1,4 +1,4 @@
-import { groupIdsOf, ownedProperty } from '../requests/check-access.ts'
+import { groupIdsOf, requireProperty } from '../requests/check-access.ts'
 import type { CompanyReference } from '../requests/read-answers.ts'
 import { isUuid } from '../requests/read-json.ts'
 import type { Queryable } from '../running-sandbox.ts'
@@ -28,11 +28,7 @@ export async function resolveCompanies(
         ? { companyId, failure: null }
         : failed('company_not_found', `No company has the id "${reference.companyId}".`)
     }
-    const property = ownedProperty(sandbox.world, profileId, reference.propertyId)
-    if (property === undefined) {
-      const message = `"${reference.propertyId}" is not a property of this key's profile.`
-      return failed('custom_property_not_usable', message)
-    }
+    const property = requireProperty(sandbox.world, profileId, reference.propertyId)
     const [companyId, ...others] = holders.get(keyOf(reference)) ?? []
     if (companyId === undefined) {
       return failed('company_not_found', `No company has the value "${reference.value}" of "${property.name}".`)

@@ -35,8 +35,11 @@ export function createRows(frameworkId: string | null): AnswerRows {
   }
 }
 
-/** Stores all rows in one transaction, in key order, so that parallel requests cannot block each other for good. */
-export async function storeRows(pool: pg.Pool, rows: AnswerRows): Promise<void> {
+/**
+ * Stores all rows in one transaction, in key order, so that parallel requests cannot block each other for good. `now`
+ * is the service's time, of which pages say that it changed what they show then.
+ */
+export async function storeRows(pool: pg.Pool, rows: AnswerRows, now: Date): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query(
       `insert into sandbox.framework_assignment (company_id, framework_id, period_type, year, month)
@@ -46,18 +49,20 @@ export async function storeRows(pool: pg.Pool, rows: AnswerRows): Promise<void> 
     )
     const answers = [...rows.answers.values()]
     await client.query(
-      `insert into sandbox.answer (company_id, data_point_id, period_type, year, month, value, unit_id)
-       select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::int[], $6::jsonb[], $7::uuid[])
+      `insert into sandbox.answer (company_id, data_point_id, period_type, year, month, value, unit_id, changed_at)
+       select *, $8::timestamptz
+       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::int[], $6::jsonb[], $7::uuid[])
        order by 1, 2, 3, 4, 5
        on conflict (company_id, data_point_id, period_type, year, month)
-       do update set value = excluded.value, unit_id = excluded.unit_id, changed_at = clock_timestamp()`,
-      [...keyColumns(rows.answers), answers.map((row) => row.value), answers.map((row) => row.unitId)],
+       do update set value = excluded.value, unit_id = excluded.unit_id, changed_at = excluded.changed_at`,
+      [...keyColumns(rows.answers), answers.map((row) => row.value), answers.map((row) => row.unitId), now],
     )
     await client.query(
-      `insert into sandbox.omission (company_id, question_id, period_type, year, month)
-       select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::int[]) order by 1, 2, 3, 4, 5
+      `insert into sandbox.omission (company_id, question_id, period_type, year, month, changed_at)
+       select *, $6::timestamptz
+       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::int[]) order by 1, 2, 3, 4, 5
        on conflict do nothing`,
-      keyColumns(rows.omissions),
+      [...keyColumns(rows.omissions), now],
     )
   })
 }

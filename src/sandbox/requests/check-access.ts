@@ -27,6 +27,18 @@ export function requireIdentifier(world: World, profileId: number, id: string): 
   }
 }
 
+/**
+ * The property with this id.
+ * @throws {RequestRefused} 403 for a property of another profile or none: the whole request, and not its row alone
+ * (specification, Authentication 3).
+ */
+export function requireProperty(world: World, profileId: number, id: string): CustomProperty {
+  const property = ownedProperty(world, profileId, id)
+  if (property !== undefined) return property
+  const message = `"${id}" is not a custom property that this key's profile can use.`
+  throw new RequestRefused(403, 'custom_property_not_accessible', message)
+}
+
 /** @throws {RequestRefused} 403 for a group of another profile or none. */
 export function requireGroup(world: World, profileId: number, id: string): void {
   if (groupIdsOf(world, profileId).includes(id)) return

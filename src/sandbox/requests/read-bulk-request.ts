@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
 import type { World } from '../service-world.ts'
 import { storable } from '../storable-text.ts'
-import { requireGroup, requireIdentifier } from './check-access.ts'
+import { requireGroup, requireIdentifier, requireProperty } from './check-access.ts'
 import { checkBody } from './check-body.ts'
 import { type AnswersRequest, answersRequest, checkAnswerCount, countAnswers } from './read-answers.ts'
 import { type CalculatorsRequest, calculatorsRequest, countInputs } from './read-calculators.ts'
@@ -96,10 +96,21 @@ export function checkLimits(request: ReadRequest): void {
   if (request.kind === 'frameworkAnswersUpsert') checkAnswerCount(request.body)
 }
 
-/** @throws {RequestRefused} 403 when the request names a group or an identifier that the profile cannot use. */
+/** @throws {RequestRefused} 403 when the request names a group or a custom property that the profile cannot use. */
 export function checkAccess(world: World, profileId: number, request: ReadRequest): void {
   if ('groupId' in request.body) requireGroup(world, profileId, request.body.groupId)
   if ('customIdentifierId' in request.body) requireIdentifier(world, profileId, request.body.customIdentifierId)
+  for (const id of propertiesIn(request)) requireProperty(world, profileId, id)
+}
+
+/** The custom properties that rows of a request name, each once. Those of a search are left out, not refused. */
+function propertiesIn(request: ReadRequest): Set<string> {
+  const { kind, body } = request
+  if (kind === 'frameworkAnswersUpsert')
+    return new Set(body.companies.flatMap(({ reference }) => ('propertyId' in reference ? [reference.propertyId] : [])))
+  if (kind !== 'companiesUpsert' && kind !== 'consolidatedUpsert') return new Set()
+  const rows = body.companies.flatMap(({ properties }) => properties)
+  return new Set(rows.map(({ propertyId }) => propertyId.toLowerCase()))
 }
 
 /** How much a request holds, for the time that it takes. A search holds nothing and reads every known company. */

@@ -38,6 +38,10 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   answerErrors(server, sandbox, maxBodyBytes)
+  // Node would say the time of the machine; what clients measure by it has to agree with the times of tasks.
+  server.addHook('onSend', async (_request, reply) => {
+    reply.header('date', new Date(sandbox.clock.now()).toUTCString())
+  })
   requireHost(server)
   refuseForeignHosts(server, options)
   addRequestChaos(server, sandbox)

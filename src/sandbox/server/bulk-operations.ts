@@ -17,7 +17,6 @@ import { awaitEarlyDelivery } from '../webhooks/await-early-delivery.ts'
 import { bulkEndpoints } from './bulk-endpoints.ts'
 import { type Operation, operation } from './operation.ts'
 import { isLogged } from './request-log.ts'
-import { pathOf } from './route-path.ts'
 
 /** "Fewer than 100,000" companies per mapping request; no hard enforcement is stated, so more are only warned of. */
 const manyMappings = 100_000
@@ -35,8 +34,8 @@ export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operatio
       body: bodies[body],
       answers: {
         200: { description: 'Queued.', schema: submitted },
-        ...(namesIdentifier(body) && {
-          403: { description: "The group or the custom identifier is none that the key's profile can use." },
+        ...(namesProperties(body) && {
+          403: { description: "The group or a custom property is none that the key's profile can use." },
         }),
       },
       handle: async ({ apiKey, body: read, bytes, request }) => {
@@ -54,7 +53,8 @@ export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operatio
           profileId: apiKey.profileId,
           apiKeyId: apiKey.id,
           method: request.method,
-          path: pathOf(request.url),
+          // As the contract spells it: the path as it came may be written in another way, and tells the body apart.
+          path: endpoint.path,
           items,
           identifiers: identifiersOf(read),
           body: bytes,
@@ -69,7 +69,7 @@ export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operatio
   )
 }
 
-/** Answers name a property entry by entry; one that is not accessible fails its rows, not the request. */
-function namesIdentifier(body: BodyKind): boolean {
-  return body === 'consolidatedUpsert' || (body !== 'frameworkAnswersUpsert' && !isSearch(body))
+/** What a search names and the profile cannot use is left out, not refused. */
+function namesProperties(body: BodyKind): boolean {
+  return body === 'consolidatedUpsert' || !isSearch(body)
 }
