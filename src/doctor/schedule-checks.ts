@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { carryingJobs, night } from '../config/known-names.ts'
+import { requirementsOf } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { waitingPlans } from '../db/guard/guard-plan.ts'
 import { pausedJobs, scheduleSince } from '../db/runs/job-requests.ts'
@@ -117,7 +118,7 @@ export const scheduleChecks: readonly Check[] = [
       const config = await on(ward.config, 'configuration')
       const { db } = await on(ward.ledger, 'database_schema')
       const atWork = await connectionsAtWork(db)
-      const waiting = (await waitingPlans(db)).map(({ run_id }) => run_id)
+      const waiting = (await waitingPlans(db, requirementsOf(config))).map(({ run_id }) => run_id)
       const found = []
       for (const job of carryingJobs(config)) {
         const [now, runs] = [ward.now(), await newestRuns(db, nightsLookedAt, { job, here: true })]

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
-import { type Requires, requirementTable } from './row-state.ts'
+import { type Requires, requirementTable } from './requirements.ts'
 
 /** Whether a pending row is sent by no run before it changes, or a person lets it go. */
 const isStuck = (row: string): RawBuilder<boolean> => {
