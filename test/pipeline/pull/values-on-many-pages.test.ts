@@ -102,7 +102,7 @@ describe('the value of a calculator that stands on several pages', () => {
     expect([await values(), await marks()]).toEqual(['e1 total2', mark('on_many_pages')])
   })
 
-  it('is unchanged and counts as no change in whatever order the pages are loaded', async () => {
+  it('a value is unchanged and counts as no change in whatever order the pages are loaded', async () => {
     await known([without, g('2'), without])
     const before = await changedAt()
     for (const order of ordersOf([0, 1, 2])) {
@@ -129,7 +129,7 @@ describe('the value of a calculator that stands on several pages', () => {
     }
   })
 
-  it('is what the page that gives it says, and not removed, also on the first night on several pages', async () => {
+  it('a value is what the page that gives it says, and not removed, also on the first night on several pages', async () => {
     for (const order of ordersOf([0, 1])) {
       for (const stood of [[g('2')], [without, g('2')]]) {
         for (const [given, expected, lost, changed] of [
