@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -13,6 +13,9 @@ const keptForS = 60
 const leftAfterMs = 5 * 60_000
 
 const prefix = 'nightferry-console-'
+/** Of a folder that `makeFolder` made. */
+const folderName = /^nightferry-console-[A-Za-z0-9]{6}$/
+const pageName = 'console.html'
 
 /**
  * Opens a link that is a secret in the person's browser. Other users of the machine see the arguments of every program,
@@ -28,7 +31,7 @@ export async function openInBrowser(cli: Cli, link: string, keepForS: number = k
   const folder = await makeFolder(places)
   if (folder === null) return false
   try {
-    const file = join(folder, 'console.html')
+    const file = join(folder, pageName)
     await writeFile(file, pageTo(link), { mode: 0o600 })
     const env = withoutSettings(cli.environment)
     // A program of its own: when the browser has read the page nobody can tell, and the person wants to go on.
@@ -69,13 +72,19 @@ async function makeFolder(places: readonly string[]): Promise<string | null> {
   return null
 }
 
-/** Removes what was left behind of this user. */
+/**
+ * Removes pages that were left behind of this user. A folder with anything else in it is somebody's own, whatever it is
+ * called.
+ */
 async function sweep(place: string): Promise<void> {
   const names = await readdir(place).catch(() => [])
-  for (const folder of names.filter((name) => name.startsWith(prefix)).map((name) => join(place, name))) {
+  for (const folder of names.filter((name) => folderName.test(name)).map((name) => join(place, name))) {
     const found = await lstat(folder).catch(() => null)
-    const left = found !== null && found.uid === process.getuid?.() && Date.now() - found.mtimeMs > leftAfterMs
-    if (left) await rm(folder, { recursive: true, force: true })
+    if (!found?.isDirectory() || found.uid !== process.getuid?.() || Date.now() - found.mtimeMs <= leftAfterMs) continue
+    const inside = await readdir(folder).catch(() => null)
+    if (inside === null || inside.some((name) => name !== pageName)) continue
+    await rm(join(folder, pageName), { force: true })
+    await rmdir(folder).catch(() => {})
   }
 }
 

@@ -88,7 +88,7 @@ export function judgeMissed({ job, due, now, since, runs, missed = 'once', atWor
       warning(
         `The run of ${job} that fell due ${minuteOf(due)} UTC has not begun`,
         missed === 'skip'
-          ? `nightferry run ${job}; nightferry serve skips what was missed`
+          ? `nightferry run ${job}; nightferry serve begins what fell due while it was up, and skips what was missed`
           : `nightferry serve catches up, or nightferry run ${job}`,
       ),
     )
@@ -140,7 +140,8 @@ export function judgeLastRuns(
   } else if (last.state === 'running')
     found.push(ok(`Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC`))
   const ended = runs.find((run) => !isPart(run) && (run.state === 'finished' || run.state === 'failed'))
-  const waits = ended !== undefined && waiting.includes(ended.run_id)
+  // A later run that read a stream again, in part or for another job, has put the plan aside and left its own.
+  const waits = waiting.find((run) => run === ended?.run_id) ?? waiting.find((run) => run > (ended?.run_id ?? 0))
   if (ended?.state === 'failed') {
     found.push(
       error(
@@ -155,8 +156,8 @@ export function judgeLastRuns(
   } else if (ended?.held) {
     found.push(
       warning(
-        `Run ${ended.run_id} was stopped by the guard before it sent anything${waits ? '' : ', and nothing waits for approval any more'}`,
-        waits ? `nightferry approve ${ended.run_id} --dry-run` : `nightferry run ${job}`,
+        `Run ${ended.run_id} was stopped by the guard before it sent anything${waits === undefined ? ', and nothing waits for approval any more' : ''}`,
+        waits === undefined ? `nightferry run ${job}` : `nightferry approve ${waits} --dry-run`,
       ),
     )
   } else if (ended?.verdict === 'partial') {

@@ -56,9 +56,9 @@ async function shareDone(db: Database, config: Config, run: Run): Promise<number
     const { rows_settled } = await runProgress(db, run.run_id)
     const streams = run.asked.streams ?? Object.keys(config.streams)
     const all = await rowsOfPush(db, run.run_id, async () => {
-      return rows_settled + (await rowsToGo(db, requirementsOf(config), streams))
+      return rows_settled + (await rowsToGo(db, run.run_id, requirementsOf(config), streams))
     })
-    return all === 0 ? null : Math.min(1, rows_settled / all)
+    return all === null || all === 0 ? null : Math.min(1, rows_settled / all)
   }
   if (run.step !== 'pull') return null
   const { pages, pages_loaded, pages_failed } = await runProgress(db, run.run_id)
@@ -69,16 +69,21 @@ async function shareDone(db: Database, config: Config, run: Run): Promise<number
 /** How many times as long as a count took it holds: many look at a run, and a large ledger is read whole for it. */
 const countHolds = 30
 
-const counted = new WeakMap<Database, { runId: number; rows: number; until: number }>()
+const counted = new WeakMap<Database, { runId: number; rows: Promise<number | null>; until: number }>()
 
-/** The rows that a push sends in all, which change little while it sends them. */
-async function rowsOfPush(db: Database, runId: number, count: () => Promise<number>): Promise<number> {
+/**
+ * The rows that a push sends in all, which change little while it sends them; null where they could not be counted.
+ * Anyone who asks meanwhile waits for the same count.
+ */
+async function rowsOfPush(db: Database, runId: number, count: () => Promise<number>): Promise<number | null> {
   const before = counted.get(db)
-  if (before?.runId === runId && performance.now() < before.until) return before.rows
+  if (before?.runId === runId && performance.now() < before.until) return await before.rows
   const began = performance.now()
-  const rows = await count()
+  const counting = { runId, rows: count().catch(() => null), until: Number.POSITIVE_INFINITY }
+  counted.set(db, counting)
+  const rows = await counting.rows
   const ended = performance.now()
-  counted.set(db, { runId, rows, until: ended + countHolds * (ended - began) })
+  counting.until = ended + countHolds * (ended - began)
   return rows
 }
 

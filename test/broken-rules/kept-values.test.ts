@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { conform } from '../conformance/conform.ts'
@@ -83,7 +83,7 @@ test('several values of one property stay', async () => {
   expect((await hotel()).fields).toEqual({ [brand]: ['Harbour', 'Quay'] })
 })
 
-test('inputs that stood in the months that are written to stand there again', async () => {
+describe('inputs that stood in the months that are written to', () => {
   const year = 1987
   const fed = (value: string) =>
     run('/api/v1/bulk/calculators/upsert', {
@@ -103,17 +103,39 @@ test('inputs that stood in the months that are written to stand there again', as
     objectsOf((await hotel()).calculators)
       .filter((one) => at(one, 'period', 'year') === year && at(one, 'period', 'month') === 'March')
       .map((one) => one.inputs)
-  service.break({})
-  await fed('4711')
-  const before = await inputs()
-  expect(before.flatMap((one) => Object.values(isObject(one) ? one : {})).length).toBeGreaterThan(1)
-  const { entries } = await conform(service.url, {
-    ...everything,
-    writing: { ...everything.writing, year },
-    only: ['calculator-upsert/field-type'],
+  const judged = async () => {
+    const writing = { ...everything.writing, year }
+    const { entries } = await conform(service.url, { ...everything, writing, only: ['calculator-upsert/field-type'] })
+    return entries.map(({ verdict }) => verdict)
+  }
+  const standing = async () => {
+    service.break({})
+    await fed('4711')
+    const before = await inputs()
+    expect(before.flatMap((one) => Object.values(isObject(one) ? one : {})).length).toBeGreaterThan(1)
+    return before
+  }
+
+  test('stand there again', async () => {
+    const before = await standing()
+    expect(await judged()).toEqual(['holds'])
+    expect(await inputs()).toEqual(before)
   })
-  expect(entries.map(({ verdict }) => verdict)).toEqual(['holds'])
-  expect(await inputs()).toEqual(before)
+
+  test('stand there again where the pages that show them cannot be had after they were written', async () => {
+    const before = await standing()
+    let written = false
+    const cut = service.break({
+      answer: ({ method, path, answer: { json } }) => {
+        written ||= method === 'POST' && path.endsWith('/calculators/upsert')
+        if (written && isObject(json) && Array.isArray(json.pageUrls)) json.pageUrls = ['http://127.0.0.1:9/gone']
+      },
+    })
+    expect(await judged()).not.toEqual(['holds'])
+    expect(cut.changes()).toBeGreaterThan(0)
+    service.break({})
+    await vi.waitFor(async () => expect(await inputs()).toEqual(before), { timeout: 60_000, interval: 200 })
+  })
 })
 
 function renamed(company: Json): void {

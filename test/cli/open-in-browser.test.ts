@@ -106,4 +106,18 @@ describe('nightferry console, when it opens the browser,', () => {
     for (const folder of left) expect(existsSync(folder)).toBe(false)
     expect(existsSync(needed)).toBe(true)
   })
+  it('leaves what people call by such a name', async () => {
+    const { cli, home, given, page } = await machine()
+    const [theirs, alike, file] = ['config', 'themes', 'abcdef'].map((name) => join(home, `nightferry-console-${name}`))
+    const own = [theirs, alike, file] as string[]
+    for (const folder of own.slice(0, 2)) await mkdir(folder)
+    for (const folder of own.slice(0, 2)) await writeFile(join(folder, 'nightferry.yaml'), '')
+    await writeFile(own[2] ?? '', '')
+    for (const path of own) await utimes(path, new Date(0), new Date(Date.now() - 6 * 60_000))
+    expect(await openInBrowser(cli, link, shortlyS)).toBe(true)
+    await givenAt(given)
+    await vi.waitFor(() => expect(existsSync(page)).toBe(true), patience)
+    expect(own.filter((path) => !existsSync(path))).toEqual([])
+    expect(own.slice(0, 2).filter((folder) => !existsSync(join(folder, 'nightferry.yaml')))).toEqual([])
+  })
 })

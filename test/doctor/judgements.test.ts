@@ -358,7 +358,9 @@ describe('the schedule and the last runs', () => {
     expect(judge({ due: null, runs: [], atWork: 0 })[0]?.level).toBe('ok')
     const todo = (missed: 'once' | 'skip') => judge({ runs: [before], missed })[0]?.todo
     expect(todo('once')).toBe('nightferry serve catches up, or nightferry run nightly-sync')
-    expect(todo('skip')).toBe('nightferry run nightly-sync; nightferry serve skips what was missed')
+    expect(todo('skip')).toBe(
+      'nightferry run nightly-sync; nightferry serve begins what fell due while it was up, and skips what was missed',
+    )
     const pause = { paused_by: 'ada', paused_at: at('21T09:00'), reason: 'the service moves' }
     expect(judge({ runs: [before], pause })).toEqual([
       {
@@ -382,6 +384,7 @@ describe('the schedule and the last runs', () => {
     const todo = (waiting: number[]) =>
       judgeLastRuns('push', [held, run], { atWork: 1, now, due: null, waiting }).map((found) => found.todo)
     expect(todo([held.run_id])).toEqual([`nightferry approve ${held.run_id} --dry-run`])
+    expect(todo([held.run_id + 1])).toEqual([`nightferry approve ${held.run_id + 1} --dry-run`])
     expect(todo([])).toEqual(['nightferry run push'])
   })
   test('the last run is told by its end', () => {

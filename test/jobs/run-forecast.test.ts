@@ -101,6 +101,33 @@ it('a push is done as far as the rows are settled that it sends: those that no r
   expect(await forecastAt('02:11:00')).toMatchObject({ ends_at: new Date('2026-11-21T05:12:00Z') })
 })
 
+it('what a run has sent to no avail, and what follows it, is not to go: nor what waits for a request that is overdue', async () => {
+  await nightsBefore()
+  const [unknown, overdue] = ['unknown', 'overdue'].map((name) => rowsOf(name, 20)) as [
+    ReturnType<typeof rowsOf>,
+    ReturnType<typeof rowsOf>,
+  ]
+  await ledger.landChecked('properties', [...unknown, ...overdue])
+  await ledger.landChecked('properties', rowsOf('sent', 70), true)
+  await ledger.landChecked('properties', rowsOf('left', 10))
+  await ledger.landChecked('framework_answers', [...unknown, ...overdue])
+  await ledger.landChecked('omissions', [...unknown, ...overdue])
+  const id = await tonight('push')
+  const failed = await submission(id, 'company_mappings', 'settled', 20)
+  await submission(id, 'company_mappings', 'settled', 70)
+  const waiting = await submission(id, 'company_mappings', 'accepted', 20)
+  await sql`update submission set overdue_since = now() where submission_id = ${waiting}`.execute(ledger.db)
+  await sql`
+    update acceptance set outcome = 'unknown', outcome_at = now(), outcome_submission = ${failed} where row_id in (
+      select row_id from ledger where stream = 'properties' and partner_id like 'unknown-%')`.execute(ledger.db)
+  await sql`
+    insert into held_property (partner_id, stream, submission_id)
+    select partner_id, 'properties', ${waiting} from ledger
+    where stream = 'properties' and partner_id like 'overdue-%'`.execute(ledger.db)
+  // 90 of 100 rows in 9 minutes, and then the pull.
+  expect(await forecastAt('02:11:00')).toMatchObject({ ends_at: new Date('2026-11-21T05:12:00Z') })
+})
+
 it('a pull takes as long as it usually does while the pages of a search are not known yet', async () => {
   await nightsBefore()
   const id = await tonight('pull')

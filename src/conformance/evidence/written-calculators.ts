@@ -47,6 +47,13 @@ export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCal
       [names.calculators.automaticPublishing]: false,
     })
     const fed = (march: string, april: string) => [month(3, fieldTypeId, march), month(4, fieldTypeId, april)]
+    const asBefore = [company(identifier, fed(before.march, before.april), false)]
+    let isBack = false
+    // Whatever keeps us from the end of this, what stood there comes back.
+    bench.atEnd(async () => {
+      if (isBack) return
+      await bench.wire.call(endpoints.calculatorsUpsert, { body: calculatorsBody(bench, hotel, asBefore) })
+    })
     const run = await send([
       company(identifier, fed(inputValues.march, inputValues.april), true),
       company(nobody, [month(3, randomUUID(), '1')], false),
@@ -59,7 +66,8 @@ export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCal
     await send([company(identifier, fed(inputValues.march, inputValues.april), false)])
     await send([company(identifier, [month(4, fieldTypeId, inputValues.laterApril)], false)])
     const storedOff = await calculatorsOf(bench, hotel)
-    const takenBack = await send([company(identifier, fed(before.march, before.april), false)])
+    const takenBack = await send(asBefore)
+    isBack = takenBack.task !== null
     const isGuess = hotel.writing.fieldTypeId === null
     const isRefusedGuess = isGuess && wasRefused(bench, run, file, identifier)
     return { fieldTypeId, isVariable, isRefusedGuess, run, file, stored, storedOff, takenBack }

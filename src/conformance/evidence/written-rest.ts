@@ -64,13 +64,17 @@ export function writeProperties(bench: Bench, hotel: Hotel): Promise<TaskRun | s
     const property = await propertyOf(bench, hotel)
     if (typeof property === 'string') return property
     const { id, value } = property
-    const send = (sent: string) =>
-      runTask(bench, 'companiesUpsert', endpoints.companiesUpsert, {
-        [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
-        [names.companies.companies]: [valueEntry(bench, hotel.writing.identifier, id, sent)],
-      })
+    const bodyOf = (sent: string) => ({
+      [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
+      [names.companies.companies]: [valueEntry(bench, hotel.writing.identifier, id, sent)],
+    })
+    const send = (sent: string) => runTask(bench, 'companiesUpsert', endpoints.companiesUpsert, bodyOf(sent))
+    let isBack = value !== null
+    bench.atEnd(async () => {
+      if (!isBack) await bench.wire.call(endpoints.companiesUpsert, { body: bodyOf('') })
+    })
     const run = await send(value ?? '1')
-    if (value === null) await send('')
+    if (value === null) isBack = (await send('')).task !== null
     return run
   })
 }

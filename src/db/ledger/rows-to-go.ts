@@ -1,12 +1,19 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { behindRequest } from './overdue-request.ts'
 import { type Requires, requirementTable } from './requirements.ts'
 
-/** Whether a pending row is sent by no run before it changes, or a person lets it go. */
-const isStuck = (row: string): RawBuilder<boolean> => {
+/**
+ * Whether a pending row is not sent by this run, or not once more: before it changes or a person lets it go, or because
+ * the run has sent it, whatever became of it. The halves of what was too large carry it again.
+ */
+const isStuck = (row: string, runId: number): RawBuilder<boolean> => {
   const column = (name: string) => sql.ref(`${row}.${name}`)
   return sql<boolean>`(${column('invalid_reason')} is not null or ${column('guard_run')} is not null
-    or coalesce(${column('refused_hash')} = ${column('desired_hash')}, false))`
+    or coalesce(${column('refused_hash')} = ${column('desired_hash')}, false)
+    or (${column('outcome')} is not null and ${column('held_by')} is null and exists (
+      select from submission last
+      where last.submission_id = ${column('outcome_submission')} and last.run_id = ${runId} and not last.too_large)))`
 }
 
 /**
@@ -14,28 +21,39 @@ const isStuck = (row: string): RawBuilder<boolean> => {
  * invalid, rejected or held, nor what requires such a row or one that is not there, nor what waits for a task that runs
  * no longer wait for. What requires rows that are still to be sent counts: it follows them.
  */
-export async function rowsToGo(db: Database, requires: Requires, streams: readonly string[]): Promise<number> {
+export async function rowsToGo(
+  db: Database,
+  runId: number,
+  requires: Requires,
+  streams: readonly string[],
+): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     select coalesce(sum(rows), 0)::float8 as rows
     from (
       select row.stream, row.partner_id, count(*) as rows
       from ledger row
-      where row.stream = any(${streams}::text[]) and row.pending and row.gone_at is null and not ${isStuck('row')}
+      where row.stream = any(${streams}::text[]) and row.pending and row.gone_at is null
+        and not ${isStuck('row', runId)}
+        -- By their keys: a join would read all of a large ledger for the few that are pending.
+        and row.row_id = any(array(select row_id from acceptance where accepted_hash is distinct from wanted_hash))
       group by row.stream, row.partner_id
       -- What it requires is asked once a property, not once a row.
       offset 0
-    ) property
+    ) row
     where not exists (
         select from ${requirementTable(closed(requires))}
-        where requirement.stream = property.stream
+        where requirement.stream = row.stream
           and not exists (
             select from ledger needed
-            where needed.stream = requirement.required and needed.partner_id = property.partner_id
+            where needed.stream = requirement.required and needed.partner_id = row.partner_id
               and (needed.gone_at is null or not needed.pending)
-            having count(*) > 0 and not bool_or(needed.pending and ${isStuck('needed')})))
+            having count(*) > 0 and not bool_or(needed.pending and ${isStuck('needed', runId)})))
+      and ${behindRequest} is null
       and not exists (
-        select from held_property held join submission using (submission_id)
-        where held.partner_id = property.partner_id and held.stream = property.stream
+        select from ${requirementTable(closed(requires))}
+        join held_property held on held.stream = requirement.required
+        join submission using (submission_id)
+        where requirement.stream = row.stream and held.partner_id = row.partner_id
           and submission.overdue_since is not null)`.execute(db)
   return rows[0]?.rows ?? 0
 }

@@ -3,7 +3,7 @@ import { type Database, type Listed, listed } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { acceptedBy } from '../ledger/found-otherwise.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from '../ledger/parked-reason.ts'
-import type { Requires } from '../ledger/requirements.ts'
+import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/rows-to-retry.ts'
 import { outcomeTold } from '../ledger/settle-outcomes.ts'
@@ -68,8 +68,11 @@ export async function traceRows(
                   then outcome_reason end as reason,
            case when state = 'accepted' then taken.submission_id
                 else coalesce(held_by, outcome_submission) end as submission_id,
-           first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
-           coalesce(guard_run, case when state = 'held' then ${heldRun(requires)} end) as held_run,
+           first_seen_at, changed_at, accepted_at, outcome_at, gone_at,
+           -- What the guard holds of a stream that is not in the configuration waits for nobody.
+           case when ${isConfigured(requires, sql`stated.stream`)} then guard_change end as guard_change,
+           case when ${isConfigured(requires, sql`stated.stream`)}
+             then coalesce(guard_run, case when state = 'held' then ${heldRun(requires)} end) end as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
            stated.waits, past.past, case when state = 'rejected' then policy_after
              end as policy_after, policy_sent, policy_times

@@ -9,6 +9,8 @@ import { momentOf } from './where-to-read.ts'
  */
 const clockNoiseMs = 60_000
 
+const dayMs = 86_400_000
+
 /**
  * How far the clock of the partner's server is ahead of our own database's. The two need not agree: only how this
  * changes from one reading to the next says whether one of them was set. Milliseconds.
@@ -45,6 +47,10 @@ export function readsWhole(lost: number, overlapMs: number): boolean {
  * @param usualMs how much it lies before it where the clocks are right.
  */
 export function clockPutBack(watermark: string, newest: string | null, usualMs: number): boolean {
-  const [before, now] = [watermark, newest ?? ''].map((text) => momentOf(text, new Date(0)))
-  return before != null && now != null && now.getTime() < before.getTime() - usualMs - clockNoiseMs
+  // SQL Server puts a blank before a zone.
+  const texts = [watermark, newest ?? ''].map((text) => text.replace(/ (?=[+-]\d{2}:\d{2}$)/, ''))
+  const [before, now] = texts.map((text) => momentOf(text, new Date(0)))
+  // A date is the whole of its day.
+  const wholeMs = /^\d{4}-\d{2}-\d{2}$/.test(watermark) ? dayMs : 0
+  return before != null && now != null && now.getTime() < before.getTime() - usualMs - clockNoiseMs - wholeMs
 }

@@ -153,6 +153,10 @@ describe('a clock', () => {
     ['2026-11-27 22:00:00+00', null, 0, false],
     ['infinity', '2026-11-27 20:00:00+00', 0, false],
     ['20261127', '20261126', 0, false],
+    ['2026-11-27 22:00:00.0000000 +00:00', '2026-11-27 21:58:59.0000000 +00:00', 0, true],
+    ['2026-11-27 22:00:00.0000000 +00:00', '2026-11-27 21:59:01.0000000 +00:00', 0, false],
+    ['2026-11-27', '2026-11-26', 3_600_000, false],
+    ['2026-11-27', '2026-11-25', 3_600_000, true],
   ])('a clock showed %s: that the newest time is %s, %s ms being usual, says %s', (before, newest, usualMs, says) => {
     expect(clockPutBack(before, newest, usualMs)).toBe(says)
   })

@@ -52,7 +52,7 @@ type Reading = {
  */
 export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
   const { stream, capture, server, queryDigest, whole, complete, held } = reading
-  const wanted = whole === null || whole === 'reread' ? 'held' : whole
+  const wanted = whole === null || whole === 'reread' || whole === 'clock' ? 'held' : whole
   await sql`
     insert into stream_reading as known (stream, capture, server, query_digest, whole_at, whole_wanted)
     values (${stream}, ${capture}, ${server}, ${queryDigest},

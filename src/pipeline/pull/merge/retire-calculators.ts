@@ -137,9 +137,9 @@ export async function layOutUnseen(
   await sql`
     create temporary table gone_value on commit drop as
     select company_key, calculator_key, direction, variable_key
-    from unrenewed_part join calculator_value using (company_key, calculator_key, direction, variable_key)
+    from unrenewed_part u join calculator_value using (company_key, calculator_key, direction, variable_key)
     where part = 'value' and reason = 'on_many_pages' and submission_id = ${submissionId}
-      and calculator_key not in (select calculator_key from gone_calculator)`.execute(trx)
+      and not exists (select from gone_calculator g where g.calculator_key = u.calculator_key)`.execute(trx)
   await sql`analyze gone_company, gone_calculator, gone_value, gone_property`.execute(trx)
 }
 
