@@ -12,6 +12,12 @@ const clockNoiseMs = 60_000
 const dayMs = 86_400_000
 
 /**
+ * How exactly two clocks are compared on a busy machine. A smaller bound reads rows again that were read; a larger one
+ * misses what a clock hides that was put back by so little, where there is no overlap. Milliseconds.
+ */
+const comparedWithinMs = 1_000
+
+/**
  * How far the clock of the partner's server is ahead of our own database's. The two need not agree: only how this
  * changes from one reading to the next says whether one of them was set. Milliseconds.
  */
@@ -29,7 +35,8 @@ export async function partnerAheadMs(db: Database, { clock }: Pick<PartnerSnapsh
  * times that lie so much before it. Milliseconds; 0 where nobody knows, or it gained. Pure.
  */
 export function lostMs(aheadBefore: number | null, aheadNow: number): number {
-  return aheadBefore === null ? 0 : Math.max(0, aheadBefore - aheadNow)
+  const lost = aheadBefore === null ? 0 : aheadBefore - aheadNow
+  return lost > comparedWithinMs ? lost : 0
 }
 
 /**
