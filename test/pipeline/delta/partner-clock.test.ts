@@ -136,6 +136,8 @@ describe('a clock', () => {
   it.each([
     [null, 0, 0],
     [0, 5, 0],
+    [1_000, 0, 0],
+    [1_001, 0, 1_001],
     [hourMs, 0, hourMs],
     [-hourMs, -3 * hourMs, 2 * hourMs],
   ])('a clock that was %s ms ahead and is %s has lost %s', (before, now, lost) => {
