@@ -4,10 +4,9 @@ import { sql } from 'kysely'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { headlines, rowGroups } from '../../../src/cli/show/row-words.ts'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable, markForRepair } from '../../../src/db/ledger/found-otherwise.ts'
-import { countResendable, markForResend, type ResendFilter, releaseResends } from '../../../src/db/ledger/rows-again.ts'
+import { countResendable, type ResendFilter, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { storeSkew } from '../../../src/db/service-key/service-key.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
@@ -87,11 +86,7 @@ const listed = async () => [
 ]
 
 async function resend(): Promise<void> {
-  await ledger.inTransaction(async (trx) => {
-    const actor = { user: 'somebody', host: 'here' }
-    const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const
-    await markForResend(trx, await recordAction(trx, action), streamNames, {})
-  })
+  await ledger.askResend()
   await releaseResends(ledger.db, {}, streamNames)
 }
 

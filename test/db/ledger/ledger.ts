@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type pg from 'pg'
+import { streamNames } from '../../../src/config/known-names.ts'
+import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { createDatabase, createPool, type Database, withSession } from '../../../src/db/database.ts'
 import { type PlanKindOptions, planKind } from '../../../src/db/ledger/plan-kind.ts'
+import type { RowFilter } from '../../../src/db/ledger/row-state.ts'
+import { markForResend } from '../../../src/db/ledger/rows-again.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../src/db/migrate-to-latest.ts'
 import type { Schema } from '../../../src/db/tables/database-schema.ts'
@@ -26,6 +30,8 @@ export type Ledger = {
   pool: pg.Pool
   db: Database
   inTransaction<T>(work: (trx: Transaction<Schema>) => Promise<T>): Promise<T>
+  /** A person asks for accepted rows to be sent again: all of them, or as the filter says. */
+  askResend(filter?: RowFilter): Promise<void>
   /** A run that is under way; earlier ones are ended. */
   startRun(): Promise<number>
   land(stream: string, rows: readonly Landing[], foldedKey?: 'inputs'): Promise<LandedCounts>
@@ -80,6 +86,12 @@ export async function openLedger(at?: string): Promise<Ledger> {
     pool,
     db,
     inTransaction,
+    askResend: (filter = {}) =>
+      inTransaction(async (trx) => {
+        const actor = { user: 'ada', host: 'ferry' }
+        const action = { verb: 'resend', actor, at: new Date(), rows: 1, asked: {} } as const
+        await markForResend(trx, await recordAction(trx, action), streamNames, filter)
+      }),
     land,
     startRun: async () => {
       await sql`update run set state = 'failed' where state = 'running'`.execute(db)

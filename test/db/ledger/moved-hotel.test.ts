@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
+import { releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
@@ -96,11 +95,7 @@ it('counts a row of a hotel that moves once, also where the run took its request
 
 it('a move keeps what the old company holds of rows that were marked to be sent again, also of one that changed since', async () => {
   await twoAccepted()
-  const actor = { user: 'ada', host: 'ferry' }
-  await ledger.inTransaction(async (trx) => {
-    const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const
-    await markForResend(trx, await recordAction(trx, action), streamNames, {})
-  })
+  await ledger.askResend()
   const next = await begin()
   await releaseResends(ledger.db, requires, streamNames)
   await ledger.landChecked('framework_answers', [answer('one', '2')])

@@ -1,7 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
+import { releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { openLedger } from './ledger.ts'
@@ -18,16 +17,7 @@ it('a row that a person wants sent again is sent by the next run, once, though t
   const [id = 0] = await ledger.plan(first, kind)
   await ledger.markSent(id)
   await ledger.db.updateTable('run').set({ state: 'failed' }).where('run_id', '=', first).execute()
-  await ledger.inTransaction(async (trx) => {
-    const action = {
-      verb: 'resend',
-      actor: { user: 'ada', host: 'ferry' },
-      at: new Date(),
-      rows: 1,
-      asked: {},
-    } as const
-    await markForResend(trx, await recordAction(trx, action), streamNames, {})
-  })
+  await ledger.askResend()
   const second = await ledger.startRun()
   await ledger.inTransaction((trx) => adoptUnfinished(trx, second, []))
   await ledger.settleAll(id, 'confirmed')

@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
-import { markForResend, releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
+import { releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/rows-to-retry.ts'
 import { plannedRequests, plannedRows, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
 import { openLedger } from '../../db/ledger/ledger.ts'
@@ -56,11 +55,7 @@ it('the plan says of a row that changed, and was rejected or not, why it goes ou
   await sql`
     update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_code = 'NotFound'
     where partner_id = 'H-2'`.execute(ledger.db)
-  const actor = { user: 'somebody', host: 'here' }
-  await ledger.inTransaction(async (trx) => {
-    const action = { verb: 'resend', actor, at: new Date(), rows: 3, asked: {} } as const
-    await markForResend(trx, await recordAction(trx, action), streamNames, {})
-  })
+  await ledger.askResend()
   const runId = await ledger.startRun()
   const rows = await ledger.inTransaction(async (trx) => {
     await rememberRejected(trx)

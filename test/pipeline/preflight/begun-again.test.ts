@@ -1,7 +1,4 @@
 import { beforeEach, expect, it } from 'vitest'
-import { streamNames } from '../../../src/config/known-names.ts'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend } from '../../../src/db/ledger/rows-again.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'
@@ -31,16 +28,7 @@ it('a preflight that is begun again leaves what was asked for after its rows wer
   const run = await begin()
   await preflight(table.deps, run)
   // The process dies before the step is noted; a person asks meanwhile.
-  await ledger.inTransaction(async (trx) => {
-    const action = {
-      verb: 'resend',
-      actor: { user: 'ada', host: 'ferry' },
-      at: new Date(),
-      rows: 1,
-      asked: {},
-    } as const
-    await markForResend(trx, await recordAction(trx, action), streamNames, {})
-  })
+  await ledger.askResend()
   await preflight(table.deps, run)
   const kind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
   for (const id of await ledger.plan(run.run_id, kind)) await ledger.settleAll(id, 'confirmed')

@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
+import { type markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { judgeRows } from '../../../src/pipeline/preflight/preflight.ts'
 import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
@@ -71,11 +70,7 @@ export async function openJudgedLedger(): Promise<JudgedLedger> {
         where row_id in (select row_id from source_row where row_key = any(${keys}::text[]))`.execute(ledger.db)
     },
     sendAgain: async (asked) => {
-      await ledger.inTransaction(async (trx) => {
-        const actor = { user: 'ada', host: 'ferry' }
-        const action = { verb: 'resend', actor, at: new Date(), rows: 1, asked: {} } as const
-        await markForResend(trx, await recordAction(trx, action), streamNames, asked)
-      })
+      await ledger.askResend(asked)
       await releaseResends(ledger.db, {}, streamNames)
     },
     mapTogether: async (...partnerIds) => {
