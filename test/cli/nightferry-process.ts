@@ -28,7 +28,9 @@ export type Running = {
 /** A folder of its own for processes to work in, removed when disposed of. */
 export async function workingFolder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'nightferry-cli-'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+  // A program that a verb left behind may write there still.
+  const remove = () => rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+  return { path, [Symbol.asyncDispose]: remove }
 }
 
 /** Whether the environment or an argument says which lines are logged. */

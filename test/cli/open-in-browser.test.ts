@@ -95,7 +95,7 @@ describe('nightferry console, when it opens the browser,', () => {
   })
 
   it('removes what was left behind earlier, and not what another one still needs', async () => {
-    const { cli, home, temporary } = await machine()
+    const { cli, home, temporary, given, page } = await machine()
     const left = [
       await mkdtemp(join(home, 'nightferry-console-')),
       await mkdtemp(join(temporary, 'nightferry-console-')),
@@ -103,6 +103,8 @@ describe('nightferry console, when it opens the browser,', () => {
     const needed = await mkdtemp(join(home, 'nightferry-console-'))
     for (const folder of left) await utimes(folder, new Date(0), new Date(Date.now() - 6 * 60_000))
     expect(await openInBrowser(cli, link, shortlyS)).toBe(true)
+    await givenAt(given)
+    await vi.waitFor(() => expect(existsSync(page)).toBe(true), patience)
     for (const folder of left) expect(existsSync(folder)).toBe(false)
     expect(existsSync(needed)).toBe(true)
   })
