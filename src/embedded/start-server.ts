@@ -193,6 +193,9 @@ function settingsFile(port: number, settings: ServerSettings): string {
 /** A server process that runs on a data folder, as its `postmaster.pid` describes it. */
 type Postmaster = { pid: number; port: number; ready: boolean }
 
+/** As it says of itself once it has started; a standby that lets nobody in has started as well, and listens. */
+const isUp = new Set(['ready', 'standby'])
+
 /**
  * The server that runs on `data`, if one does. A `postmaster.pid` whose server was killed does not count, nor does one
  * whose process id now belongs to another program, or to the server of another data folder.
@@ -201,7 +204,7 @@ export async function runningPostmaster(data: string): Promise<Postmaster | unde
   const text = await readPidFile(data)
   if (text === undefined) return undefined
   const lines = text.split('\n').map((line) => line.trim())
-  const found = { pid: Number(lines[0]), port: Number(lines[3] ?? 0), ready: lines[7] === 'ready' }
+  const found = { pid: Number(lines[0]), port: Number(lines[3] ?? 0), ready: isUp.has(lines[7] ?? '') }
   if (!Number.isSafeInteger(found.pid) || found.pid <= 0) return undefined
   const serves = isHidden(found.pid)
     ? await mayServe(found)
