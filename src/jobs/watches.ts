@@ -5,6 +5,7 @@ import {
   answerRequests,
   hearJobs,
   isPaused,
+  isTelling,
   isWaiting,
   type JobRequest,
   type RequestAnswer,
@@ -36,9 +37,8 @@ export function startRequests(deps: Deps): { stop: () => Promise<void> } {
   }
   const listen = async (): Promise<void> => {
     while (!signal.aborted) {
-      await hearJobs(deps.pool, { onWake: () => wake.abort(), onJob, signal, retryMs: pollMs }).catch((error: Error) =>
-        deps.tellTrouble('job_channel_lost', error),
-      )
+      const heard = { onWake: () => wake.abort(), onJob, tells: () => isAnyoneTold(deps), signal, retryMs: pollMs }
+      await hearJobs(deps.pool, heard).catch((error: Error) => deps.tellTrouble('job_channel_lost', error))
       await delay(pollMs, undefined, { signal }).catch(() => {})
     }
   }
@@ -254,6 +254,12 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
     if (signal?.aborted !== true) deps.tellTrouble('notifications_failed', error as Error, { job: job.name })
     return false
   }
+}
+
+/** The same after a run that a person followed: a daemon that is up and tells people does it within seconds. */
+export async function tellWhereNobodyDoes(deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
+  if (isAnyoneTold(deps) && (await isTelling(deps.db).catch(() => false))) return
+  await tellNews(deps, job, signal)
 }
 
 /** Tells that the run under way will end after its deadline. */

@@ -1,8 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { isTelling } from '../../src/db/runs/job-requests.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
-import { expectNews, tellNews } from '../../src/jobs/watches.ts'
+import { expectNews, startRequests, tellNews, tellWhereNobodyDoes } from '../../src/jobs/watches.ts'
 import { type Answer, json, refusal, reset, type ScriptedService, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'
 
@@ -50,6 +51,30 @@ describe('a receiver', () => {
     await ended('succeeded')
     await tellNews(deps, nightlySync)
     expect([server.count(hook), server.count('/beat')]).toEqual([2, 1])
+  })
+
+  it('a receiver that only the daemon knows of hears of a run that a person followed', async () => {
+    await using server = await service({ [hook]: [json({})], '/hooks/of-the-person': [json({})] })
+    const daemons = depsFor(server)
+    const persons = depsFor(server, { url: `${server.url}/hooks/of-the-person` })
+    const { signal } = new AbortController()
+    const daemon = startRequests(daemons)
+    try {
+      await vi.waitFor(async () => expect(await isTelling(ferry.ledger.db)).toBe(true), { timeout: 60_000 })
+      await expectNews(persons, nightlySync)
+      await ended('failed', 'exchange_unreachable')
+      await tellWhereNobodyDoes(persons, nightlySync, signal)
+      expect(server.seen).toEqual([])
+      await tellNews(daemons, nightlySync)
+      expect(server.count(hook)).toBe(1)
+      daemons.config.notify.url = null
+      await vi.waitFor(async () => expect(await isTelling(ferry.ledger.db)).toBe(false), { timeout: 60_000 })
+    } finally {
+      await daemon.stop()
+    }
+    await ended('failed', 'exchange_unauthorized')
+    await tellWhereNobodyDoes(persons, nightlySync, signal)
+    expect([server.count(hook), server.count('/hooks/of-the-person')]).toEqual([1, 1])
   })
 
   it('a receiver that comes back after it was given up hears of what still stands', async () => {

@@ -9,7 +9,7 @@ import type { RunAsked } from '../../db/tables/run-tables.ts'
 import { countHousekeeping, housekeeping } from '../../jobs/housekeeping.ts'
 import { jobsOf, nightlySync } from '../../jobs/known-jobs.ts'
 import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-run.ts'
-import { expectNews, tellNews } from '../../jobs/watches.ts'
+import { expectNews, tellWhereNobodyDoes } from '../../jobs/watches.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { type Ferry, openFerry, quietConfig, type RunEnds } from '../open-ferry.ts'
@@ -113,7 +113,7 @@ export async function runToEnd(
   })
   const result = shownEnd(cli, ended, show === 'text')
   if (show !== 'text') show(result.document)
-  await tellNews(deps, job, following.signal)
+  await tellWhereNobodyDoes(deps, job, following.signal)
   return result
 }
 

@@ -102,9 +102,27 @@ const channel = 'nightferry_jobs'
 /** The session-wide lock of the one process that acts on payloads, so that one notification asks for one run. */
 const leaderLock = [4_711_013, 1]
 
+/** The session-wide lock that every process shares that tells people how runs end for as long as it is up. */
+const tellingLock = [4_711_013, 2] as const
+
+/**
+ * Whether a process is up that tells people how runs end. A person's process then leaves that to it: it may know of
+ * fewer receivers, and a message that all of them have taken is over.
+ */
+export async function isTelling(db: Database): Promise<boolean> {
+  const [group, key] = tellingLock
+  const { rows } = await sql<{ telling: boolean }>`
+    select exists (
+      select from pg_locks
+      where locktype = 'advisory' and classid = ${group} and objid = ${key} and objsubid = 2 and granted
+        and database = (select oid from pg_database where datname = current_database())) as telling`.execute(db)
+  return rows[0]?.telling === true
+}
+
 /**
  * Hears what is told on the channel until `signal` aborts or the connection is lost.
  * @param onJob called with the payload, in one process of all that listen.
+ * @param tells whether this process tells people how runs end, as others are to know (`isTelling`); asked again each time.
  * @throws what broke the connection.
  */
 export async function hearJobs(
@@ -112,18 +130,21 @@ export async function hearJobs(
   {
     onWake,
     onJob,
+    tells,
     signal,
     retryMs,
   }: {
     onWake: () => void
     onJob: (job: string) => void
+    tells: () => boolean
     signal: AbortSignal
     retryMs: number
   },
 ): Promise<void> {
   const client = await pool.connect()
   let leads = false
-  let lead: NodeJS.Timeout | undefined
+  let telling = false
+  let looking: NodeJS.Timeout | undefined
   try {
     await new Promise<void>((resolve, reject) => {
       client.once('error', reject)
@@ -134,20 +155,24 @@ export async function hearJobs(
       })
       signal.addEventListener('abort', () => resolve(), { once: true })
       if (signal.aborted) resolve()
-      const tryToLead = async () => {
-        const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
-          ...leaderLock,
-        ])
-        leads = rows[0]?.locked === true
-        if (leads) clearInterval(lead)
+      const look = async () => {
+        if (!leads) {
+          const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
+            ...leaderLock,
+          ])
+          leads = rows[0]?.locked === true
+        }
+        if (telling === tells()) return
+        telling = !telling
+        await client.query(`select pg_advisory_${telling ? 'lock' : 'unlock'}_shared($1, $2)`, [...tellingLock])
       }
-      lead = setInterval(() => void tryToLead().catch(reject), retryMs)
-      client.query(`listen ${channel}`).then(tryToLead).then(onWake).catch(reject)
+      looking = setInterval(() => void look().catch(reject), retryMs)
+      client.query(`listen ${channel}`).then(look).then(onWake).catch(reject)
     })
   } finally {
-    clearInterval(lead)
+    clearInterval(looking)
     client.removeAllListeners('notification')
-    // Thrown away: it listens and may have the lock.
+    // Thrown away: it listens and has locks.
     client.release(true)
   }
 }
