@@ -65,10 +65,20 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
     await tell({
       numRuns: number('MODEL_RUNS') ?? (seconds === undefined ? usualStories : 1_000_000),
       ...(path !== undefined && { path }),
-      ...(seconds !== undefined && { interruptAfterTimeLimit: seconds * 1_000, markInterruptAsFailure: false }),
+      ...(seconds !== undefined && {
+        interruptAfterTimeLimit: seconds * 1_000,
+        markInterruptAsFailure: false,
+        // Without one of its own, a busy machine that ends no random story in its time would fail.
+        asyncReporter: async (details) => {
+          if (details.failed && details.counterexample !== null) {
+            throw new Error(fc.defaultReportMessage(details), { cause: details.errorInstance })
+          }
+        },
+      }),
     })
-  } finally {
     // Where time is up, a story is still being played.
+    await last
+  } finally {
     await last.catch(() => {})
     // A story that does not end has connections that are not given back.
     const closing = new AbortController()
