@@ -122,7 +122,7 @@ export async function isTelling(db: Database): Promise<boolean> {
 /**
  * Hears what is told on the channel until `signal` aborts or the connection is lost.
  * @param onJob called with the payload, in one process of all that listen.
- * @param tells whether this process tells people how runs end, as others are to know (`isTelling`); asked again each time.
+ * @param tells whether this process tells people how runs end, as others are to know (`isTelling`); asked each time.
  * @throws what broke the connection.
  */
 export async function hearJobs(

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { storableText } from '../../db/copy-text.ts'
 import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
@@ -123,7 +123,7 @@ async function pageFailed(
   lasting: boolean,
 ): Promise<void> {
   const failures = page.failures + 1
-  const { url, guessed } = error instanceof DownloadFailed && error.renewable ? await freshUrl(deps, page) : page
+  const fresh = error instanceof DownloadFailed && error.renewable ? await renewAddresses(deps, page) : undefined
   const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
   const over = failures >= attempts || lasting
   deps.logger.warn(
@@ -137,8 +137,7 @@ async function pageFailed(
       .updateTable('search_page')
       .set({
         failures,
-        url,
-        guessed: page.guessed || guessed,
+        ...(fresh !== undefined && { url: fresh.url, guessed: page.guessed || fresh.guessed }),
         error_code: error.code,
         error_message,
         state: over ? 'failed' : 'listed',
@@ -153,17 +152,48 @@ async function pageFailed(
 
 type Address = Pick<SearchPage, 'url' | 'guessed'>
 
-async function freshUrl(deps: Deps, page: ListedPage): Promise<Address> {
-  if (page.correlation_id === null) return page
+/**
+ * Asks the task for its addresses once more, and renews those of all pages that are still to be loaded: they expire
+ * together, and the task of a large search is large.
+ * @returns the page's own, if the task is still known.
+ */
+async function renewAddresses(deps: Deps, page: ListedPage): Promise<Address | undefined> {
+  if (page.correlation_id === null) return undefined
   try {
     const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
+    await renewOthers(deps, page, pageUrls)
     const { url, guessed } = renewedUrl(page, pageUrls)
     return { url: storableText(url), guessed }
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
-    if (saysUnknown(error) || concernsThisCall(error) || (await concernsThisTask(deps, error))) return page
+    if (saysUnknown(error) || concernsThisCall(error) || (await concernsThisTask(deps, error))) return undefined
     throw error
   }
+}
+
+/** Of the others those whose paths tell them apart, and none that is being loaded. */
+async function renewOthers({ db }: Deps, page: ListedPage, pageUrls: readonly string[]): Promise<void> {
+  const byPlace = Map.groupBy(pageUrls, placeOf)
+  const listed = await db
+    .selectFrom('search_page')
+    .select(['page_id', 'url'])
+    .where('submission_id', '=', page.submission_id)
+    .where('state', '=', 'listed')
+    .where('page_id', '!=', page.page_id)
+    .execute()
+  const renewed = listed.flatMap(({ page_id, url }) => {
+    const [only, ...more] = byPlace.get(placeOf(url)) ?? []
+    return only === undefined || more.length > 0 || only === url ? [] : [{ page_id, url: storableText(only) }]
+  })
+  if (renewed.length === 0) return
+  await sql`
+    update search_page set url = renewed.url
+    from unnest(${renewed.map(({ page_id }) => page_id)}::bigint[], ${renewed.map(({ url }) => url)}::text[])
+      as renewed (page_id, url)
+    where search_page.page_id in (
+        select page_id from search_page
+        where submission_id = ${page.submission_id} and state = 'listed' for no key update skip locked)
+      and search_page.page_id = renewed.page_id`.execute(db)
 }
 
 /**

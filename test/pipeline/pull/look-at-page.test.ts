@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtPage } from '../../../src/pipeline/pull/look-at-page.ts'
@@ -103,6 +104,46 @@ describe('a look at a page', () => {
       expect(await stateOf(pageId)).toBe('loaded')
     },
   )
+
+  it('asks for the fresh addresses of all pages at once, and leaves alone what is being loaded', async () => {
+    const paths = ['/page', '/second', '/third']
+    const fresh = (response: ServerResponse) => {
+      const pageUrls = paths.map((path) => ({ url: `${server.url}${path}?renewed` }))
+      json({ correlationId, status: 'Success', pageUrls })(response)
+    }
+    const gone: Answer = (response) => response.writeHead(403).end()
+    await using server = await service({
+      '/page': [gone],
+      '/second?renewed': [json(samplePage([company('Aske')]))],
+      [`/api/v2/bulk/tasks/${correlationId}`]: [fresh],
+    })
+    await using deps = ferry.deps(server.url)
+    const pageId = await expired(server.url)
+    const { submission_id } = await ferry.ledger.db
+      .selectFrom('search_page')
+      .select('submission_id')
+      .where('page_id', '=', pageId)
+      .executeTakeFirstOrThrow()
+    const [second, third] = await ferry.ledger.db
+      .insertInto('search_page')
+      .values(
+        ['/second', '/third'].map((path, at) => {
+          const url = `${server.url}${path}`
+          return { submission_id, ordinal: at + 1, url, state: 'listed' as const }
+        }),
+      )
+      .returning('page_id')
+      .execute()
+    await ferry.ledger.db.transaction().execute(async (loading) => {
+      await loading.selectFrom('search_page').where('page_id', '=', Number(third?.page_id)).forNoKeyUpdate().execute()
+      await lookAtPage(deps, pageId)
+    })
+    const urls = await ferry.ledger.db.selectFrom('search_page').select('url').orderBy('ordinal').execute()
+    expect(urls.map(({ url }) => url.slice(server.url.length))).toEqual(['/page?renewed', '/second?renewed', '/third'])
+    await lookAtPage(deps, Number(second?.page_id))
+    expect(await stateOf(Number(second?.page_id))).toBe('loaded')
+    expect(server.count(`/api/v2/bulk/tasks/${correlationId}`)).toBe(1)
+  })
 
   it.each([408, 425, 429])('asks for no fresh address of a page that is answered with %i', async (status) => {
     await using server = await service({ '/page': [(response) => response.writeHead(status).end()] })

@@ -33,9 +33,10 @@ export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
   if (run.held) return false
   return await deps.db.transaction().execute(async (trx) => {
     if (!(await lockRun(trx, run.run_id))) return true
+    // Not its task, which holds the addresses of all pages: the end of every page comes by here.
     const search = await trx
       .selectFrom('submission')
-      .selectAll()
+      .select(['submission_id', 'state', 'error_code', 'error_message', 'correlation_id'])
       .where('run_id', '=', run.run_id)
       .where('kind', '=', searchKind)
       .where('state', '!=', 'abandoned')
@@ -195,15 +196,13 @@ async function reasonOfLosses(found: readonly Loss[], minSeenShare: number): Pro
  * that succeeded in part, or with a page that failed, proves nothing about what is absent.
  */
 export async function completeSearch(deps: Deps, run: Run): Promise<void> {
-  const pages = await deps.db
+  const search = await deps.db
     .selectFrom('submission')
-    .leftJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
-    .select(['submission.submission_id', 'submission.task_status', 'submission.asked', 'search_page.state'])
+    .select(['submission_id', 'task_status', 'asked'])
     .where('run_id', '=', run.run_id)
     .where('kind', '=', searchKind)
-    .where('submission.state', '=', 'settled')
-    .execute()
-  const search = pages[0]
+    .where('state', '=', 'settled')
+    .executeTakeFirst()
   if (search === undefined) return
   const { minSeenShare } = deps.config.pull
   const { calculatorTypeIds, customPropertyIds } = askedOf(search.asked, deps.config)
