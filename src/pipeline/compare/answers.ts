@@ -2,7 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { idOf, instantOf, integerOf, monthNumber, objectOf } from '../../exchange/wire-value.ts'
 import { answerType } from '../streams/framework-answers.ts'
 import { answerValue, isNumber } from '../streams/rules/answer-value.ts'
-import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
+import { type AnswerTypes, dataPointOf } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
 import type { Expected, SentRow, Stored, StoredThings, Value } from './compare-company.ts'
 
@@ -42,7 +42,7 @@ export function readAnswers(contract: Contract, documents: readonly unknown[]): 
 }
 
 /** What an answer or an omission should have left there. Pure. */
-export function expectedAnswer(contract: Contract, reference: ReferenceIndex, row: SentRow): Expected | null {
+export function expectedAnswer(contract: Contract, reference: AnswerTypes, row: SentRow): Expected | null {
   const { content } = row
   const year = integerOf(text(content, 'year'))
   const month = integerOf(text(content, 'month') ?? '1')

@@ -18,7 +18,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { carriedStreams } from '../streams/our-streams.ts'
-import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
+import { loadAnswerTypes } from '../streams/rules/reference-index.ts'
 import { type ComparedStreams, type Counts, compareCompany, comparedCompanies, type Judge } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 
@@ -29,7 +29,7 @@ import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
  * raised.
  */
 export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
-  const kinds = comparedKinds(deps, await loadReferenceIndex(deps.db))
+  const kinds = comparedKinds(deps, await loadAnswerTypes(deps.pool, deps.db))
   const carried = carriedStreams(deps.contract, deps.config)
   for (const kind of kinds.filter(({ streams }) => streams.some((stream) => carried.includes(stream)))) {
     await deps.db.transaction().execute(async (trx) => {

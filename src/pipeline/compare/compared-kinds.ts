@@ -2,7 +2,7 @@ import type { documentSearches } from '../../config/job-settings.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { idOf, instantOf, objectOf } from '../../exchange/wire-value.ts'
 import type { Deps } from '../deps.ts'
-import type { ReferenceIndex } from '../streams/rules/reference-index.ts'
+import type { AnswerTypes } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
 import { expectedAnswer, mayBeSameAnswer, readAnswers } from './answers.ts'
 import type { Expected, Judge, SentRow, Stored, StoredThings, Value } from './compare-company.ts'
@@ -28,7 +28,7 @@ export type ComparedKind = {
 /** The four kinds beside calculator inputs, which have a comparison of their own: their page is specified. */
 export function comparedKinds(
   { contract, required }: Pick<Deps, 'contract' | 'required'>,
-  reference: ReferenceIndex,
+  reference: AnswerTypes,
 ): ComparedKind[] {
   const { companiesPage, standardHoldersPage, frameworkAnswersPage } = contract.names
   const identifier = required.customIdentifierId.toLowerCase()

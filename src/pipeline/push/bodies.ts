@@ -3,7 +3,7 @@ import { monthName } from '../../exchange/wire-value.ts'
 import { inputsToSend } from '../streams/calculator-inputs.ts'
 import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
-import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
+import { type AnswerTypes, dataPointOf } from '../streams/rules/reference-index.ts'
 import { givenText, text } from '../streams/rules/row-content.ts'
 
 /** A ledger row on its way out. */
@@ -11,7 +11,7 @@ export type OutgoingRow = { stream: string; partner_id: string; content: Readonl
 
 export type BodyContext = {
   contract: Contract
-  reference: ReferenceIndex
+  reference: AnswerTypes
   customIdentifierId: string
   groupId: string | null
   /** What this kind keeps its requests apart by; see the kind. */

@@ -34,7 +34,7 @@ function checkValue(reference: ReferenceIndex, content: RowContent): string | nu
   const value = text(content, 'value')
   const property = customProperties.get(key(id))
   if (customProperties.size > 0 && property === undefined) {
-    return `custom property ${id} is none that this key can see${hint(reference, id, customProperties.keys())}`
+    return `custom property ${id} is none that this key can see${hint(reference, id, customProperties)}`
   }
   if (property?.isOwnedByInvokingCompany === false) {
     return `custom property "${shown(property.name)}" (${id}) belongs to ${property.ownerName ?? 'another profile'}`

@@ -78,7 +78,7 @@ function checkAnswer(contract: Contract, reference: ReferenceIndex, content: Row
   const id = text(content, 'data_point_id') ?? ''
   const dataPoint = dataPointOf(reference, id)
   if (reference.frameworksKnown && dataPoint === undefined) {
-    return `data point ${id} is in no framework of the service${hint(reference, id, reference.dataPoints.keys())}`
+    return `data point ${id} is in no framework of the service${hint(reference, id, reference.dataPoints)}`
   }
   const problem = checkFramework(reference, content) ?? checkPeriodType(contract, reference, content, dataPoint)
   if (problem !== null) return problem
@@ -103,7 +103,7 @@ function checkFramework(reference: ReferenceIndex, content: RowContent): string 
   if (framework === undefined) {
     const frameworks = [...reference.frameworks.values()]
     const others = listed(frameworks.map((one) => `"${shown(one.title)}" (${one.id})`))
-    return `framework ${id} is none of the service's${hint(reference, id, reference.frameworks.keys())}. There are: ${others}`
+    return `framework ${id} is none of the service's${hint(reference, id, reference.frameworks)}. There are: ${others}`
   }
   const pointId = text(content, 'data_point_id') ?? ''
   if (framework.dataPointIds.has(key(pointId))) return null

@@ -9,7 +9,7 @@ import type { SourceRow } from '../../../db/tables/row-tables.ts'
 import type { SearchAsked, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../streams/kind-names.ts'
-import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
+import { loadAnswerTypes } from '../../streams/rules/reference-index.ts'
 import type { BodyContext, BodyWriter, OutgoingRow } from '../bodies.ts'
 import { kindOf } from '../kinds.ts'
 
@@ -91,7 +91,7 @@ export function readPayload(db: Database, submissionId: number): Readable {
  * @param onChanged is called when rows have passed that are not what was planned.
  */
 export async function* writeBody(
-  { contract, config, required }: Deps,
+  { contract, config, pool, required }: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   onChanged: () => void = () => {},
@@ -107,7 +107,7 @@ export async function* writeBody(
   }
   const context = {
     contract,
-    reference: await loadReferenceIndex(trx),
+    reference: await loadAnswerTypes(pool, trx),
     customIdentifierId: required.customIdentifierId,
     groupId: required.groupId,
     partition: submission.partition,

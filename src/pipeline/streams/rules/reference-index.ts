@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type pg from 'pg'
 import type { Database } from '../../../db/database.ts'
 import type { CustomProperty, FrameworkDataPoint, FrameworkIndex, UnitType } from '../../../exchange/reference-data.ts'
 import { isId, type RowContent, shown, text } from './row-content.ts'
@@ -25,6 +26,8 @@ export type ReferenceIndex = {
   titles: ReadonlyMap<string, string>
   /** What each known id names, in words: `the unit Kilowatt hour`. */
   known: ReadonlyMap<string, string>
+  /** What was said of ids that are not among others: many rows have the same wrong one. */
+  hints: WeakMap<object, Map<string, string>>
   /** Variables that pulls have brought; empty before the first. */
   variableIds: ReadonlySet<string>
   rules: RowRules
@@ -38,7 +41,39 @@ type ReferenceSource = {
   variableIds?: readonly string[]
 }
 
-/** Of rows that were judged before, bodies need the value types alone. */
+/** All that rows which were judged before need of the reference data: the types of their answers. */
+export type AnswerTypes = { dataPoints: ReadonlyMap<string, Pick<FrameworkDataPoint, 'valueType'>> }
+
+/** What a process last read of each database, and which frameworks that were. */
+const answerTypes = new WeakMap<pg.Pool, AnswerTypes & { of: string | null }>()
+
+/**
+ * Reads the types of answers, where the frameworks are others than the last time: a night has hundreds of requests, and
+ * to read a hundred frameworks takes as long as to send one.
+ */
+export async function loadAnswerTypes(pool: pg.Pool, db: Database): Promise<AnswerTypes> {
+  const frameworks = db.selectFrom('reference_data').where('kind', '=', 'framework')
+  const { of } = await frameworks
+    // Every change of a row gives it another place and another transaction.
+    .select(sql<string | null>`string_agg(concat_ws(' ', id, xmin, ctid), ',' order by id)`.as('of'))
+    .executeTakeFirstOrThrow()
+  const known = answerTypes.get(pool)
+  if (known?.of === of) return known
+  const points = await frameworks
+    .innerJoinLateral(
+      sql<{ id: string; valueType: string | null }>`jsonb_to_recordset(document -> 'dataPoints')`.as<'point'>(
+        sql`point (id text, "valueType" text)`,
+      ),
+      (join) => join.onTrue(),
+    )
+    .select(['point.id', 'point.valueType'])
+    .orderBy('reference_data.id')
+    .execute()
+  const read = { of, dataPoints: new Map(points.map(({ id, valueType }) => [key(id), { valueType }])) }
+  answerTypes.set(pool, read)
+  return read
+}
+
 const noRules: RowRules = { maxTextLength: Number.POSITIVE_INFINITY, customIdentifierId: null }
 
 /** Reads the reference data in force, and the variables that pulls have brought. */
@@ -80,6 +115,7 @@ export function referenceIndexOf(source: ReferenceSource, rules: RowRules = noRu
       frameworks.flatMap(({ titles = {} }) => Object.entries(titles).map(([id, title]) => [key(id), title])),
     ),
     known: new Map(wordsOf(source)),
+    hints: new WeakMap(),
     variableIds: new Set((source.variableIds ?? []).map(key)),
     rules,
   }
@@ -91,7 +127,10 @@ export function key(id: string): string {
 }
 
 /** The data point with this id, in any case, if the service has one. */
-export function dataPointOf(reference: ReferenceIndex, id: string | null): FrameworkDataPoint | undefined {
+export function dataPointOf<Point>(
+  reference: { dataPoints: ReadonlyMap<string, Point> },
+  id: string | null,
+): Point | undefined {
   return id === null ? undefined : reference.dataPoints.get(key(id))
 }
 
@@ -139,17 +178,35 @@ export function named(reference: ReferenceIndex, id: string): string {
   return title === undefined ? id : `"${shown(title)}" (${id})`
 }
 
+/** Wrong ids that are remembered with what was said of them. A query that gives ids of its own has one for each row. */
+const mostHints = 1_000
+
 /**
  * What may have been meant by an id that is not among `ids`: what else it names, or the one that differs by a character
  * or two. A half sentence to put behind the reason, or an empty text.
+ * @param ids of the reference data themselves, not a list made for the call.
  */
-export function hint(reference: ReferenceIndex, id: string, ids: Iterable<string>): string {
-  const elsewhere = reference.known.get(key(id))
+export function hint(
+  reference: ReferenceIndex,
+  id: string,
+  ids: ReadonlyMap<string, unknown> | ReadonlySet<string> | readonly string[],
+): string {
+  const wanted = key(id)
+  const elsewhere = reference.known.get(wanted)
   if (elsewhere !== undefined) return `; it is ${elsewhere}`
-  for (const other of ids) {
-    if (differences(key(id), key(other)) <= likelyTypos) return `; ${named(reference, other)} is close to it`
-  }
-  return ''
+  const said = reference.hints.get(ids) ?? new Map<string, string>()
+  reference.hints.set(ids, said)
+  const before = said.get(wanted)
+  if (before !== undefined) return before
+  const close = closeTo(wanted, ids instanceof Map ? (ids.keys() as Iterable<string>) : (ids as Iterable<string>))
+  const half = close === undefined ? '' : `; ${named(reference, close)} is close to it`
+  if (said.size < mostHints) said.set(wanted, half)
+  return half
+}
+
+function closeTo(wanted: string, ids: Iterable<string>): string | undefined {
+  for (const other of ids) if (differences(wanted, key(other)) <= likelyTypos) return other
+  return undefined
 }
 
 function differences(one: string, other: string): number {
