@@ -70,7 +70,8 @@ const awayCodes = /^(08\w{3}|53\w{3}|57P\w{2}|55000|3D000|28\w{3}|ECONN\w+|EPIPE
 const awayWords =
   /^(Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered)/
 
-function isDatabaseAway(code: unknown, message: string): boolean {
+/** Whether it is the database that does not answer, or cannot be worked with. Pure. */
+export function isDatabaseAway({ code, message = '' }: { code?: unknown; message?: string }): boolean {
   return typeof code === 'string' ? awayCodes.test(code) : awayWords.test(message)
 }
 
@@ -98,7 +99,7 @@ export function problemOf(error: unknown): ProblemBody {
   // The web server's own refusals: a body that is too large or no JSON, a media type that it does not know.
   const refused = [status, statusCode].find((one) => typeof one === 'number' && one >= 400 && one < 500)
   if (typeof refused === 'number') return body(refused, 'request_malformed', message ?? 'The request is malformed.')
-  if (isDatabaseAway(code, message ?? '')) {
+  if (isDatabaseAway(error as Error)) {
     const detail = "Nightferry's database cannot be worked with now; GET /readyz says when it can."
     return body(503, 'database_unreachable', detail)
   }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { requirementsOf } from '../../config/require-settings.ts'
@@ -12,9 +13,15 @@ import { unfinishedStates } from '../../db/tables/submission-tables.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { clocksDifferMs } from '../../pipeline/report/standing.ts'
+import { AnswerCache } from '../answer-cache.ts'
+import { countBacklog } from '../count-backlog.ts'
+import { isDatabaseAway } from '../problem.ts'
 
 /** For so long what was measured in the database is shown again: scrapes of several servers ask once. Milliseconds. */
 const keptMs = 10_000
+
+/** How long a scrape waits until rows are counted; those of the last time are shown until then. Milliseconds. */
+const backlogPatienceMs = 5_000
 
 /** Bounds of the time that a call of the service takes. Seconds. */
 const callBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -57,6 +64,16 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     labelNames: [ofJob, 'verdict'],
     registers,
   })
+  const waiting = {
+    rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
+    oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
+      'stream',
+    ]),
+    unaccepted: gauge(
+      'oldest_unaccepted_change_timestamp_seconds',
+      'Since when the oldest change is not accepted; 0: all are.',
+    ),
+  }
   const shown = {
     running: gauge('runs_running', 'Runs under way.', [ofJob]),
     started: gauge(
@@ -66,10 +83,6 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     ),
     ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', [ofJob, 'verdict']),
     took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', [ofJob, 'verdict']),
-    rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
-    oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
-      'stream',
-    ]),
     steps: gauge(
       'run_step_last_duration_seconds',
       'How long each step of a job took when it was last done for the destination in use.',
@@ -81,10 +94,6 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       ['kind'],
     ),
     bytes: gauge('run_last_sent_bytes', 'Bytes of the bodies of that run, not compressed, by kind.', ['kind']),
-    unaccepted: gauge(
-      'oldest_unaccepted_change_timestamp_seconds',
-      'Since when the oldest change is not accepted; 0: all are.',
-    ),
     requests: gauge(
       'requests_unfinished',
       'Requests to the destination in use that are not settled, by kind and state.',
@@ -96,6 +105,13 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     refused: gauge('service_key_refused', '1 while the service does not accept the API key.'),
     skew: gauge('service_clock_skew_seconds', "How far the service's clock is ahead of ours, at least."),
     held: gauge('runs_held', 'Runs that the guard stopped and that wait for a person.'),
+  }
+  const backlogs = new AnswerCache()
+  const backlog = async (): Promise<Backlog | null> => {
+    const counted = backlogs.often('backlog', new Date(), () => countBacklog(db, (own) => measureBacklog(own, deps)))
+    const patience = new AbortController()
+    const late = delay(backlogPatienceMs, null, { ref: false, signal: patience.signal }).catch(() => null)
+    return await Promise.race([counted.then(({ answer }) => answer), late]).finally(() => patience.abort())
   }
   let kept: { at: number; found: Promise<Measured> } | null = null
   const current = async (): Promise<Measured> => {
@@ -109,12 +125,17 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   return {
     contentType: registry.contentType,
     text: async () => {
-      const found = await current().catch((error: Error) => {
+      let isAway = false
+      const failed = (error: Error) => {
+        isAway ||= isDatabaseAway(error)
         deps.tellTrouble('metrics_not_measured', error)
         return null
-      })
-      up.set(found === null ? 0 : 1)
+      }
+      const found = await current().catch(failed)
+      const counted = isAway ? null : await backlog().catch(failed)
+      up.set(isAway ? 0 : 1)
       if (found !== null) show(found)
+      if (counted !== null) showBacklog(counted)
       const { totalCount, idleCount, waitingCount } = deps.pool
       connections.set({ state: 'used' }, totalCount - idleCount)
       connections.set({ state: 'idle' }, idleCount)
@@ -144,18 +165,11 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       shown.ended.set({ [ofJob]: job, verdict }, secondsOf(finished_at))
       shown.took.set({ [ofJob]: job, verdict }, secondsOf(finished_at) - secondsOf(started_at))
     }
-    for (const stream of found.streams) {
-      for (const state of rowStates) shown.rows.set({ stream: stream.stream, state }, stream[state])
-      if (stream.oldest_pending !== null) {
-        shown.oldest.set({ stream: stream.stream }, secondsOf(stream.oldest_pending))
-      }
-    }
     for (const { job, step, ms } of found.steps) shown.steps.set({ [ofJob]: job, step }, ms / 1000)
     for (const { kind, repeats, bytes } of found.sent) {
       shown.repeats.set({ kind }, repeats)
       shown.bytes.set({ kind }, bytes)
     }
-    shown.unaccepted.set(found.oldest_unaccepted === null ? 0 : secondsOf(found.oldest_unaccepted))
     for (const { kind, state, requests } of found.requests) shown.requests.set({ kind, state }, requests)
     for (const { queue, state, looks } of found.looks) shown.looks.set({ queue, state }, looks)
     shown.pages.set(found.pages_waiting)
@@ -163,6 +177,17 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     shown.held.set(found.runs_held)
     shown.refused.set(found.key_refused ? 1 : 0)
     if (found.skew_seconds !== null) shown.skew.set(found.skew_seconds)
+  }
+
+  function showBacklog({ streams, oldest_unaccepted }: Backlog): void {
+    for (const metric of Object.values(waiting)) metric.reset()
+    for (const stream of streams) {
+      for (const state of rowStates) waiting.rows.set({ stream: stream.stream, state }, stream[state])
+      if (stream.oldest_pending !== null) {
+        waiting.oldest.set({ stream: stream.stream }, secondsOf(stream.oldest_pending))
+      }
+    }
+    waiting.unaccepted.set(oldest_unaccepted === null ? 0 : secondsOf(oldest_unaccepted))
   }
 }
 
@@ -187,16 +212,22 @@ const rowStates = [
 type RunCount = { job: string; verdict: string; runs: number; started_at: Date | null; finished_at: Date | null }
 type Counts = { pages_waiting: number; notifications_pending: number }
 
+/** What takes as long as rows wait. */
+type Backlog = { streams: Awaited<ReturnType<typeof statusCounts>>; oldest_unaccepted: Date | null }
+
+async function measureBacklog(db: Database, { config }: Pick<Deps, 'config'>): Promise<Backlog> {
+  const requires = requirementsOf(config)
+  return { streams: await statusCounts(db, requires), oldest_unaccepted: await oldestUnaccepted(db, requires) }
+}
+
 type Measured = Counts & {
   runs: RunCount[]
-  streams: Awaited<ReturnType<typeof statusCounts>>
   requests: { kind: string; state: string; requests: number }[]
   looks: { queue: string; state: string; looks: number }[]
   steps: Awaited<ReturnType<typeof lastStepTimes>>
   /** What the requests of the newest run for the destination in use that sent any came to. */
   sent: { kind: string; repeats: number; bytes: number }[]
   runs_held: number
-  oldest_unaccepted: Date | null
   key_refused: boolean
   skew_seconds: number | null
 }
@@ -242,14 +273,12 @@ async function measure(db: Database, config: Config): Promise<Measured> {
   const held = await waitingPlans(db, requires)
   return {
     runs: runs.rows,
-    streams: await statusCounts(db, requires),
     requests: requests.rows,
     looks: looks.rows,
     ...(counts.rows[0] ?? { pages_waiting: 0, notifications_pending: 0 }),
     runs_held: new Set(held.map(({ run_id }) => run_id)).size,
     steps: await lastStepTimes(db),
     sent: sent.rows,
-    oldest_unaccepted: await oldestUnaccepted(db, requires),
     key_refused: (await deniedKeyInUse(db)) !== null,
     skew_seconds: skew === null ? null : skew.lowMs / 1000,
   }

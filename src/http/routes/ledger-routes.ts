@@ -12,6 +12,7 @@ import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { listChanges } from '../../pipeline/pull/merge/value-history.ts'
 import { cacheOf } from '../answer-cache.ts'
+import { countBacklog } from '../count-backlog.ts'
 import { knownStream, Problem } from '../problem.ts'
 import { cutAt, document, limit, moment, more, placeOf, type Route, route, wholeNumber } from '../route.ts'
 
@@ -127,7 +128,9 @@ export const ledgerRoutes: readonly Route[] = [
       const { db, deps } = context
       const requires = requirementsOf(deps.config)
       const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), () =>
-        causesOfRows(db, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
+        countBacklog(db, (own) =>
+          causesOfRows(own, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
+        ),
       )
       const { rows: causes, more: others } = cutAt(answer, query.limit)
       return { causes, more: others, as_of: asOf }

@@ -22,6 +22,7 @@ import {
 } from '../../pipeline/report/standing.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
+import { countBacklog } from '../count-backlog.ts'
 import { Problem } from '../problem.ts'
 import { count, cutAt, destinationName, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
@@ -154,7 +155,9 @@ export const nightRoutes: readonly Route[] = [
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
       const key = `needs ${run?.run_id} ${run?.state}`
-      const { answer, asOf } = await cacheOf(context).often(key, now, () => needsWithCauses(db, requires))
+      const { answer, asOf } = await cacheOf(context).often(key, now, () =>
+        countBacklog(db, (own) => needsWithCauses(own, requires)),
+      )
       const { needs, causes, moreCauses } = answer
       const held = await waitingPlans(db, requires)
       const { jobs } = await jobStandings(db, config, now)
