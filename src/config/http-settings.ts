@@ -60,7 +60,7 @@ export const httpSettings = section(
     ),
     statementTimeoutMs: milliseconds('How long one query of a request may take.', 20_000, 100),
     freshWithinMs: milliseconds(
-      'The data are fresh if a run that started within this time did all of its job, was not stopped by the guard, and ended well or partly; /freshz says so. Where nightly-sync has no schedule, push and pull-calculators count as far as they have one, and searches where neither has. 26 hours: a night, and two hours for it to run.',
+      'The data are fresh if a run that started within this time did all of its job and carried the data through; /freshz says so. Where nightly-sync has no schedule, push and pull-calculators count as far as they have one, and searches where neither has. 26 hours: a night, and two hours for it to run.',
       93_600_000,
       1_000,
     ),

@@ -204,19 +204,27 @@ export const notifySettings = section(
     on: z
       .array(z.enum(notifiableEvents))
       .default([...notifiableEvents])
-      .describe('Which events are told. A cause is told once, not every night.'),
+      .describe('Which events are told. A cause is told once, not every night, unless it grows much.'),
     partialRows: count(
       'Nightferry tells of a partial run if at least so many rows need a person.',
       1,
       1,
       1_000_000_000,
     ),
+    againFactor: z
+      .number()
+      .min(1)
+      .max(1_000_000_000)
+      .default(2)
+      .describe(
+        'A cause that was told is told again once there is so many times as much of it, and at least 10 more, as when it was told last or since then at the least: of rows that were rejected, of pages that failed, and so on.',
+      ),
     lateAfterMs: milliseconds(
       'A scheduled run is late if it has not ended so long after its time; 0: none is. A daemon has to be up to notice.',
       0,
     ),
     heartbeatUrl: receiver(
-      'Called with GET after each nightly-sync that did all of its job, was not stopped by the guard and did not fail, for a monitor that raises an alarm when the calls stop; where nightly-sync has no schedule, after each such run of any job but housekeeping and refresh-reference. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
+      'Called with GET after each nightly-sync that did all of its job, carried the data through and did not fail, for a monitor that raises an alarm when the calls stop; where nightly-sync has no schedule, after each such run of any job but housekeeping and refresh-reference. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
     ),
   },
   'Who is told how runs end.',

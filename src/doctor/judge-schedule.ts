@@ -1,7 +1,7 @@
 import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { JobPause } from '../db/runs/job-requests.ts'
-import { isPart, type RunElsewhere } from '../db/runs/newest-runs.ts'
+import { carriedThrough, isPart, type RunElsewhere } from '../db/runs/newest-runs.ts'
 import { verbOfRun } from '../db/runs/run-life.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { elsewhereWords, minuteOf } from '../pipeline/report/report-words.ts'
@@ -104,7 +104,10 @@ export function judgeMissed({ job, due, now, since, runs, missed = 'once', atWor
       ]
 }
 
-type LastRun = Pick<Run, 'run_id' | 'state' | 'verdict' | 'failure' | 'started_at' | 'finished_at' | 'held' | 'asked'>
+type LastRun = Pick<
+  Run,
+  'run_id' | 'state' | 'verdict' | 'failure' | 'started_at' | 'finished_at' | 'held' | 'carried' | 'asked'
+>
 
 const dayMs = 86_400_000
 
@@ -166,7 +169,9 @@ export function judgeLastRuns(
     )
   } else if (ended !== undefined)
     found.push(ok(`Run ${ended.run_id} ended well, ${minuteOf(ended.finished_at ?? ended.started_at)} UTC`))
-  const well = runs.find((run) => !isPart(run) && run.state === 'finished' && run.verdict !== 'failed' && !run.held)
+  const well = runs.find(
+    (run) => !isPart(run) && run.state === 'finished' && run.verdict !== 'failed' && carriedThrough(run),
+  )
   const since = well?.finished_at ?? null
   const old = since === null || (now.getTime() - since.getTime() > 2 * dayMs && (due === null || since < due))
   if (ended !== undefined && old) {

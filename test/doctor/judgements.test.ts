@@ -317,6 +317,7 @@ describe('the schedule and the last runs', () => {
     verdict: 'succeeded',
     failure: null,
     held: false,
+    carried: null,
     asked: {},
     scheduled_for: at('23T02:30'),
     started_at: at('23T02:30'),
@@ -393,6 +394,7 @@ describe('the schedule and the last runs', () => {
     expect(levels(run)).toEqual(['ok'])
     expect(levels({ ...run, verdict: 'partial' })).toEqual(['warning'])
     expect(levels({ ...run, held: true }, run)).toEqual(['warning'])
+    expect(levels({ ...run, verdict: 'partial', carried: false })).toEqual(['warning', 'warning'])
     expect(levels({ ...run, state: 'running', finished_at: null }, run)).toEqual(['warning', 'ok'])
     const failure = { code: 'search_failed', message: 'no', step: 'pull' }
     expect(levels({ ...run, state: 'failed', failure }, run)).toEqual(['error'])

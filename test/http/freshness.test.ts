@@ -31,3 +31,19 @@ it('the data are fresh by the jobs that carry them where the night has no schedu
   await ended('failed', 'exchange_unreachable', {}, 'push')
   expect(await freshness()).toMatchObject({ status: 503, why: expect.stringContaining('The newest run of push') })
 })
+
+it('the data are not fresh by a run that ended partly and carried nothing through, which the answer names', async () => {
+  const { db, pool } = ferry.ledger
+  await db.deleteFrom('run').execute()
+  await ended('succeeded', undefined, {}, 'push')
+  await ended('succeeded', undefined, {}, 'pull-calculators')
+  await pool.query(`update run set started_at = now() - interval '2 days'`)
+  const [nothing, all] = [await ended('partial'), await ended('partial')]
+  await pool.query('update run set carried = run_id <> $1 where run_id >= $1', [nothing])
+  expect(await freshness()).toMatchObject({ status: 200 })
+  await db.deleteFrom('run').where('run_id', '=', all).execute()
+  expect(await freshness()).toMatchObject({
+    status: 503,
+    why: expect.stringContaining(`Run ${nothing} has ended since and does not count; its report says why.`),
+  })
+})

@@ -55,6 +55,47 @@ it('the newest start of a job is that of a run that went to the destination in u
   expect(await lastStart('succeeded')).toBe(0)
 })
 
+it('the newest start of a job is that of a run that carried the data through', async () => {
+  const nothing = await ended('partial')
+  await ferry.ledger.pool.query('update run set carried = false where run_id = $1', [nothing])
+  expect(await lastStart('partial')).toBe(0)
+})
+
+it('the newest search that is measured brought its pages, or is the first one while none did', async () => {
+  const { db, pool } = ferry.ledger
+  const brought = async () => {
+    const [line] = await lines('nightferry_search_last_brought_timestamp_seconds')
+    return line === undefined
+      ? null
+      : Number(line.replace('nightferry_search_last_brought_timestamp_seconds{search="calculators"} ', ''))
+  }
+  const run_id = await ended('partial')
+  const search = async (hour: number, pages: string[], error_code: string | null = null) => {
+    const planned_at = new Date(Date.UTC(2026, 0, 1, hour))
+    const { submission_id } = await db
+      .insertInto('submission')
+      .values({ run_id, kind: 'calculators_search', state: 'settled', row_count: 0, planned_at, error_code })
+      .returning('submission_id')
+      .executeTakeFirstOrThrow()
+    for (const [ordinal, state] of pages.entries()) {
+      const page = { submission_id, ordinal, url: `https://pages.example/${ordinal}`, state: state as 'loaded' }
+      await db.insertInto('search_page').values(page).execute()
+    }
+    return planned_at.getTime() / 1000
+  }
+  expect(await brought()).toBeNull()
+  const first = await search(1, ['failed', 'failed'])
+  await search(2, [], 'task_error')
+  expect(await brought()).toBe(first)
+  const half = await search(3, ['failed', 'loaded'])
+  await search(4, ['failed'])
+  expect(await brought()).toBe(half)
+  expect(await search(5, [])).toBe(await brought())
+  await moveElsewhere(run_id)
+  expect(await brought()).toBeNull()
+  await pool.query('delete from search_page; delete from submission')
+})
+
 it('steps and requests that are measured are those of runs for the destination in use', async () => {
   const { pool } = ferry.ledger
   const working = async (bytes: number) => {

@@ -167,6 +167,39 @@ describe('what people know of one destination', () => {
   })
 })
 
+it('people are told of which destination a message is once there are several, or it has a name of their own', async () => {
+  await using server = await service({ [hook]: [json({})] })
+  const deps = depsFor(server, { format: 'slack' })
+  const { db } = ferry.ledger
+  const nameIt = (name: string) =>
+    db.updateTable('destination').set({ name }).where('schema_name', 'is', null).execute()
+  const { name } = await db
+    .selectFrom('destination')
+    .select('name')
+    .where('schema_name', 'is', null)
+    .executeTakeFirstOrThrow()
+  await expectNews(deps, nightlySync)
+  const texts: string[] = []
+  const tellOf = async (code: string) => {
+    await ended('failed', code)
+    await tellNews(deps, nightlySync)
+    texts.push((bodies(server).at(-1) as unknown as { text: string }).text)
+  }
+  await tellOf('exchange_unreachable')
+  await nameIt('production')
+  await tellOf('exchange_forbidden')
+  await nameIt(name)
+  const other = { name: 'staging', schema_name: 'nightferry_destination_test', left_at: new Date() }
+  await db.insertInto('destination').values(other).execute()
+  await tellOf('exchange_unauthorized')
+  expect(texts).toEqual([
+    expect.stringMatching(/^nightly-sync failed/),
+    expect.stringMatching(/^At production: nightly-sync failed/),
+    expect.stringMatching(new RegExp(`^At ${name}: nightly-sync failed`)),
+  ])
+  await db.deleteFrom('destination').where('name', '=', other.name).execute()
+})
+
 it('one that finds another process at the ends of runs does not wait for it', async () => {
   await using server = await service({ [hook]: [json({})] })
   const deps = depsFor(server)
@@ -299,20 +332,20 @@ it('a scheduled run is late although a part of it has ended since', async () => 
   expect(events(server)).toContain('late')
 })
 
-it('a monitor hears of each run that did not fail, nor was stopped by the guard', async () => {
+it('a monitor hears of each run that did not fail, was not stopped by the guard, and carried the data through', async () => {
   await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
   const deps = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })
   await expectNews(deps, nightlySync)
   await ended('succeeded')
   await ended('failed', 'exchange_unreachable')
   await ended('partial')
-  const stopped = { remarks: [], streams: [], held: [{ run_id: 1, stream: 'properties' }], duration_ms: 1 }
-  const report = JSON.stringify(stopped)
-  await ferry.ledger.db
-    .updateTable('run')
-    .set({ report })
-    .where('run_id', '=', await ended('partial'))
-    .execute()
+  for (const how of [{ held: true }, { carried: false }]) {
+    await ferry.ledger.db
+      .updateTable('run')
+      .set(how)
+      .where('run_id', '=', await ended('partial'))
+      .execute()
+  }
   await tellNews(deps, nightlySync)
   expect(server.seen.filter(({ path }) => path === beat).map(({ method }) => method)).toEqual(['GET', 'GET'])
 })

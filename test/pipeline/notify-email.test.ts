@@ -102,7 +102,7 @@ const notTaken = async (settings: ReturnType<typeof email>) =>
 it('a mail server that says nothing is left as soon as the process is to end', async () => {
   await using silent = await silentServer()
   const stopping = new AbortController()
-  const sending = sendEmail(email(silent.port), message, stopping.signal)
+  const sending = sendEmail(email(silent.port), message, { signal: stopping.signal })
   await silent.connected
   stopping.abort()
   expect((await sending).get('ada@example.com')).toMatch(/^the server of notify\.email did not take it: .*abort/i)
@@ -121,6 +121,18 @@ it('a mail server takes the sentence and the causes, from whom and to whom it is
   // What a row says does not become a header.
   const [head = ''] = (mail?.text ?? '').split('\r\n\r\n')
   expect(head).not.toContain('evil@example.com')
+})
+
+it('a mail names its destination in its subject and its text where that does not go without saying', async () => {
+  await using server = await mailServer({ hideSTARTTLS: true })
+  const there = { ...message, destination: 'staging' }
+  await sendEmail(email(server.port), there)
+  await sendEmail(email(server.port), there, { withoutSaying: 'staging' })
+  const [named = '', unnamed = ''] = server.taken.map(({ text }) => text)
+  expect(named).toContain('Subject: [Nightferry] nightly-sync at staging: partial')
+  expect(named).toContain('At staging: nightly-sync finished')
+  expect(unnamed).toContain('Subject: [Nightferry] nightly-sync: partial')
+  expect(unnamed).not.toContain('staging')
 })
 
 it('the mailer logs in only once the connection is encrypted, and not at a server whose certificate proves nothing', async () => {

@@ -95,6 +95,9 @@ it('a Prometheus with its usual settings raises the alerts of one job, and fills
       from (values ('nightly-sync', 'succeeded', now() - interval '30 hours'),
                    ('nightly-sync', 'failed', now() - interval '2 hours'),
                    ('housekeeping', 'succeeded', now() - interval '1 hour')) night (job, verdict, began)`)
+    await ferry.ledger.pool.query(`
+      insert into submission (run_id, kind, state, row_count, planned_at)
+      select run_id, 'calculators_search', 'settled', 0, now() - interval '60 hours' from run limit 1`)
     const metrics = createMetrics(deps, ferry.ledger.db, '1.0.0')
     await using prometheus = await startPrometheus(() => metrics.text(), rules)
     const raised = async () =>
@@ -102,8 +105,9 @@ it('a Prometheus with its usual settings raises the alerts of one job, and fills
     await expect
       .poll(async () => (await raised()).toSorted(byName), patience)
       .toEqual([
-        // It waits for ten minutes before it tells.
+        // They wait for ten minutes before they tell.
         { alertname: 'NightferryNoRun', run_job: 'nightly-sync', state: 'pending' },
+        { alertname: 'NightferryPulledDataOld', run_job: undefined, state: 'pending' },
         { alertname: 'NightferryRunFailed', run_job: 'nightly-sync', state: 'firing' },
       ])
 

@@ -32,7 +32,7 @@ async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
   const answers: { name: string; error: string | null }[] = []
   for (const { receivers, send } of channels) {
     const names = receivers.map(({ name }) => name)
-    const notTaken = await send(message, names, cli.signal)
+    const notTaken = await send(message, names, { signal: cli.signal })
     answers.push(...names.map((name) => ({ name, error: notTaken.get(name)?.error ?? null })))
   }
   const error = answers.find((one) => one.error !== null)?.error ?? null

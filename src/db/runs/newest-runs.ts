@@ -12,6 +12,17 @@ export function isPart({ asked }: Pick<Run, 'asked'>): boolean {
   return asked.only !== undefined || asked.streams !== undefined
 }
 
+/**
+ * Whether a run that finished carried the data through: the guard did not stop it, and the service took of what there
+ * was to send, and gave of what there was to load. Runs before this was kept count unless they were held.
+ */
+export const hasCarried = sql<boolean>`(not held and carried is not false)`
+
+/** The same of a run that was read. */
+export function carriedThrough({ held, carried }: Pick<Run, 'held' | 'carried'>): boolean {
+  return !held && carried !== false
+}
+
 /** Whether a run worked for the destination in use: what others did says nothing of what that one has taken. */
 export const isForDestination = sql<boolean>`run.destination_id = (select destination_in_use())`
 
@@ -135,6 +146,39 @@ export async function newestSearches(db: Database, kinds: readonly string[]): Pr
     group by kind, partition, submission_id, run_id, newest.state, correlation_id, task_status, newest.error_code,
              planned_at, settled_at, search_result
     order by kind, partition`.execute(db)
+  return rows
+}
+
+/** A search, and when the newest one that brought its pages was planned, or the first one, if none did. */
+type SearchBrought = { kind: string; name: string; planned_at: Date }
+
+/**
+ * How old what each kind of search brought at the destination in use is. One that was never made is left out.
+ * @param leastShare the part of its pages that has to have been loaded.
+ * @param aheadMs so far ahead of now a search may have been planned; further ahead it was by a wrong clock.
+ */
+export async function searchesBrought(
+  db: Database,
+  searches: readonly { kind: string; name: string }[],
+  { leastShare, aheadMs }: { leastShare: number; aheadMs: number },
+): Promise<SearchBrought[]> {
+  const { rows } = await sql<SearchBrought>`
+    select kind, name, coalesce(newest.planned_at, first.planned_at) as planned_at
+    from jsonb_to_recordset(${JSON.stringify(searches)}) as search (kind text, name text)
+    left join lateral (
+      select planned_at from submission
+      where submission.kind = search.kind and partition = name and state = 'settled' and error_code is null
+        and planned_at < clock_timestamp() + ${aheadMs} * interval '1 millisecond' and ${isOfDestination}
+        and (select count(*) filter (where search_page.state = 'loaded') >= count(*) * ${leastShare}::float8
+             from search_page where search_page.submission_id = submission.submission_id)
+      order by submission_id desc limit 1
+    ) newest on true
+    left join lateral (
+      select planned_at from submission
+      where submission.kind = search.kind and partition = name and state <> 'abandoned' and ${isOfDestination}
+      order by submission_id limit 1
+    ) first on true
+    where coalesce(newest.planned_at, first.planned_at) is not null`.execute(db)
   return rows
 }
 

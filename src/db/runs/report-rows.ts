@@ -50,6 +50,8 @@ export type StreamReport = {
   confirmed: number
   inferred: number
   rejected: number
+  /** Of these, rows that `push.retries` sent again as they were. Reports of before they were counted lack it. */
+  rejected_again?: number
   unknown: number
   /** Sent, and in flight with a task that has not ended within exchange.taskPatienceMs. */
   awaited: number
@@ -73,7 +75,7 @@ export async function streamReports(
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
     judged as (
       select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash,
-        row.invalid_reason,
+        row.resent_hash, row.invalid_reason,
              row.guard_run, told.outcome as sent_outcome,
              was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash) as covered
       from told_row told join ledger row using (row_id)
@@ -85,6 +87,7 @@ export async function streamReports(
              count(*) filter (where sent_outcome = 'confirmed') as confirmed,
              count(*) filter (where sent_outcome = 'inferred') as inferred,
              count(*) filter (where sent_outcome = 'rejected') as rejected,
+             count(*) filter (where sent_outcome = 'rejected' and resent_hash = desired_hash) as rejected_again,
              count(*) filter (where sent_outcome = 'unknown') as unknown,
              count(*) filter (where sent_outcome is null) as awaited
       from judged
@@ -149,7 +152,8 @@ export async function streamReports(
            coalesce(held_gone, 0) as held_gone,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
-           coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
+           coalesce(rejected, 0) as rejected, coalesce(rejected_again, 0) as rejected_again,
+           coalesce(unknown, 0) as unknown,
            coalesce(behind, 0) as behind, coalesce(awaited, 0) as awaited
     from told_stream
     left join sent using (stream)

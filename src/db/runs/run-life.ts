@@ -167,17 +167,21 @@ export async function adoptUnfinished(
     where ${wasLeft}`.execute(trx)
 }
 
-/** Ends a run with its report. */
+/**
+ * Ends a run with its report.
+ * @param carried whether it carried the data through; null of a job that carries none.
+ */
 export async function finishRun(
   trx: Transaction<Schema>,
   runId: number,
   verdict: Verdict,
   report: object,
   finishedAt: Date,
+  carried: boolean | null = null,
 ): Promise<void> {
   await trx
     .updateTable('run')
-    .set({ state: 'finished', verdict, report: JSON.stringify(report), finished_at: finishedAt })
+    .set({ state: 'finished', verdict, report: JSON.stringify(report), finished_at: finishedAt, carried })
     .where('run_id', '=', runId)
     .where('state', '=', 'running')
     .execute()

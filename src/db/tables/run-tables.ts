@@ -23,6 +23,8 @@ export type RunTable = {
   asked_by: string | null
   /** The guard stopped it before anything was sent. */
   held: Generated<boolean>
+  /** Whether it carried the data through; null unless it finished, and of runs before this was kept. */
+  carried: boolean | null
   /** Where it sends to; the one in use as it began. */
   destination_id: Generated<number>
   /**
@@ -300,6 +302,8 @@ export type NotificationTable = {
   /** What is told once as long as it lasts. */
   cause: string
   message: JSONColumnType<object>
+  /** How much of each kind there was when it was told, or since then at the least; null where nothing is counted. */
+  amounts: JSONColumnType<Readonly<Record<string, number>>> | null
   created_at: Generated<Date>
   attempts: Generated<number>
   /** When it is sent to those who lack it; null once none does, once it was given up, and if nobody wants it. */

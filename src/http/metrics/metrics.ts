@@ -6,13 +6,15 @@ import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
-import { isForDestination, isOfDestination, isWhole } from '../../db/runs/newest-runs.ts'
+import { hasCarried, isForDestination, isOfDestination, isWhole, searchesBrought } from '../../db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { unfinishedStates } from '../../db/tables/submission-tables.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import type { Deps } from '../../pipeline/deps.ts'
+import { leastShare } from '../../pipeline/report/carried.ts'
 import { clocksDifferMs } from '../../pipeline/report/standing.ts'
+import { documentKindOf, searchKind } from '../../pipeline/streams/kind-names.ts'
 import { AnswerCache } from '../answer-cache.ts'
 import { countBacklog } from '../count-backlog.ts'
 import { isDatabaseAway } from '../problem.ts'
@@ -78,7 +80,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     running: gauge('runs_running', 'Runs under way.', [ofJob]),
     started: gauge(
       'run_last_start_timestamp_seconds',
-      'When the newest run with this verdict began. Parts of a job, what the guard stopped, and runs for another destination do not count.',
+      'When the newest run with this verdict began. Parts of a job, what carried no data through, and runs for another destination do not count.',
       [ofJob, 'verdict'],
     ),
     ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', [ofJob, 'verdict']),
@@ -98,6 +100,11 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       'requests_unfinished',
       'Requests to the destination in use that are not settled, by kind and state.',
       ['kind', 'state'],
+    ),
+    brought: gauge(
+      'search_last_brought_timestamp_seconds',
+      'When the newest search that brought its pages was made, or the first one, if none did: calculators, or search: with a name.',
+      ['search'],
     ),
     pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet, of runs that are under way.'),
     looks: gauge('queue_looks', 'Looks in the queue, by queue and state.', ['queue', 'state']),
@@ -170,6 +177,9 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       shown.repeats.set({ kind }, repeats)
       shown.bytes.set({ kind }, bytes)
     }
+    for (const { kind, name, planned_at } of found.brought) {
+      shown.brought.set({ search: kind === searchKind ? 'calculators' : `search:${name}` }, secondsOf(planned_at))
+    }
     for (const { kind, state, requests } of found.requests) shown.requests.set({ kind, state }, requests)
     for (const { queue, state, looks } of found.looks) shown.looks.set({ queue, state }, looks)
     shown.pages.set(found.pages_waiting)
@@ -227,6 +237,7 @@ type Measured = Counts & {
   steps: Awaited<ReturnType<typeof lastStepTimes>>
   /** What the requests of the newest run for the destination in use that sent any came to. */
   sent: { kind: string; repeats: number; bytes: number }[]
+  brought: Awaited<ReturnType<typeof searchesBrought>>
   runs_held: number
   key_refused: boolean
   skew_seconds: number | null
@@ -235,9 +246,9 @@ type Measured = Counts & {
 /** What the database says of runs, rows and requests. Each query counts by an index, or over what is unfinished. */
 async function measure(db: Database, config: Config): Promise<Measured> {
   const requires = requirementsOf(config)
-  // A part of a job, what the guard stopped, what went to another destination and what a clock that was ahead began
-  // say nothing of how the job stands.
-  const tells = sql`${isWhole} and ${isForDestination} and (not held or verdict = 'failed')
+  // A part of a job, what carried no data through, what went to another destination and what a clock that was ahead
+  // began say nothing of how the job stands.
+  const tells = sql`${isWhole} and ${isForDestination} and (${hasCarried} or verdict = 'failed')
     and started_at < clock_timestamp() + ${clocksDifferMs} * interval '1 millisecond'`
   const runs = await sql<RunCount>`
     select job, verdict, sum(runs)::bigint as runs, max(started_at) as started_at, max(finished_at) as finished_at
@@ -269,6 +280,10 @@ async function measure(db: Database, config: Config): Promise<Measured> {
       where ${isForDestination} and exists (select from submission sent where sent.run_id = run.run_id)
       order by run_id desc limit 1
     ) group by kind`.execute(db)
+  const searches = [
+    { kind: searchKind, name: '' },
+    ...config.pull.searches.map(({ name, search }) => ({ kind: documentKindOf(search), name })),
+  ]
   const skew = await skewInUse(db)
   const held = await waitingPlans(db, requires)
   return {
@@ -279,6 +294,7 @@ async function measure(db: Database, config: Config): Promise<Measured> {
     runs_held: new Set(held.map(({ run_id }) => run_id)).size,
     steps: await lastStepTimes(db),
     sent: sent.rows,
+    brought: await searchesBrought(db, searches, { leastShare, aheadMs: clocksDifferMs }),
     key_refused: (await deniedKeyInUse(db)) !== null,
     skew_seconds: skew === null ? null : skew.lowMs / 1000,
   }

@@ -12,6 +12,7 @@ import {
   knownProfile,
   learnPath,
   mayBeAt,
+  nameAtFirst,
   placeOf,
   type Stake,
   stakeInUse,
@@ -140,7 +141,7 @@ async function bind(
   evidence: string,
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const first = origin === null && name === 'first' ? { name: new URL(configured.origin).host } : {}
+    const first = origin === null && name === nameAtFirst ? { name: new URL(configured.origin).host } : {}
     await bindDestination(trx, destination_id, { ...configured, ...first })
     await addKey(trx, destination_id, configured.fingerprint, certainty, evidence)
   })

@@ -36,6 +36,20 @@ export async function allDestinations(db: Database): Promise<Destination[]> {
   return await db.selectFrom('destination').selectAll().orderBy('destination_id').execute()
 }
 
+/** What a destination is called until it is known where it is. */
+export const nameAtFirst = 'first'
+
+/**
+ * The name of the only destination, if it is one that nobody gave it: what is told of it need not say of which. Null
+ * where people have to know.
+ */
+export async function nameWithoutSaying(db: Database): Promise<string | null> {
+  const [only, ...others] = await allDestinations(db)
+  if (only === undefined || others.length > 0) return null
+  const host = only.origin === null ? null : new URL(only.origin).host
+  return only.name === nameAtFirst || only.name === host ? only.name : null
+}
+
 /** Whether a key is known to act as the profile of a destination. */
 export async function isKnownKey(db: Database, destinationId: number, fingerprint: string): Promise<boolean> {
   const known = await db

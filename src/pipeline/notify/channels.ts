@@ -25,19 +25,26 @@ export type Receiver = {
   receiver: string
 }
 
+/** @property signal breaks the conversation off, which then counts as failed. */
+type Sending = {
+  signal?: AbortSignal | undefined
+  /** The destination that texts for people need not name. */
+  withoutSaying?: string | null
+}
+
 /** A way to one receiver or to several at once. */
 type Channel = {
   receivers: readonly Receiver[]
   /** Sends a message now to those of its receivers that are named. @returns those that did not take it, by name. */
-  send: (message: Message, names: readonly string[], signal?: AbortSignal) => Promise<Map<string, NotTaken>>
+  send: (message: Message, names: readonly string[], how?: Sending) => Promise<Map<string, NotTaken>>
 }
 
 /** The ways to the receivers of messages for people, or of heartbeats. Pure. */
 export function channelsOf({ url, format, email, heartbeatUrl }: Config['notify'], heartbeat = false): Channel[] {
   const byHttp = (name: string, address: string): Channel => ({
     receivers: [{ name, receiver: `${name} ${hash('sha256', address).slice(0, 8)}` }],
-    send: async (message, _, signal) => {
-      const notTaken = await sendByHttp(address, name, message, format, signal)
+    send: async (message, _, how) => {
+      const notTaken = await sendByHttp(address, name, message, format, how)
       return new Map(notTaken === null ? [] : [[name, notTaken]])
     },
   })
@@ -64,9 +71,9 @@ function byEmail(email: EmailSettings): Channel {
   const nameOf = (address: string) => `${emailPrefix}${address}`
   return {
     receivers: [...new Set(email.to.map(nameOf))].map((name) => ({ name, receiver: name })),
-    send: async (message, names, signal) => {
+    send: async (message, names, how) => {
       const to = email.to.filter((address) => names.includes(nameOf(address)))
-      const errors = await sendEmail({ ...email, to }, message, signal)
+      const errors = await sendEmail({ ...email, to }, message, how)
       return new Map([...errors].map(([address, error]) => [nameOf(address), { error }]))
     },
   }
@@ -78,7 +85,7 @@ async function sendByHttp(
   name: string,
   message: Message,
   format: Config['notify']['format'],
-  signal?: AbortSignal,
+  { signal, withoutSaying = null }: Sending = {},
 ): Promise<NotTaken | null> {
   const patience = AbortSignal.timeout(3 * patienceMs)
   const timeouts = {
@@ -92,7 +99,7 @@ async function sendByHttp(
       : request(url, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(bodyOf(message, format)),
+          body: JSON.stringify(bodyOf(message, format, withoutSaying)),
           ...timeouts,
         }))
     await body.dump()
@@ -113,19 +120,32 @@ function dateOf(header: string | string[] | undefined): number {
   return Number.isNaN(told) ? Date.now() : told
 }
 
-/** A message as the receiver of a format reads it. Pure. */
-export function bodyOf(message: Message, format: Config['notify']['format']): object {
-  if (format === 'slack') return { text: linesOf(message).map(slackText).join('\n') }
-  if (format === 'teams') return teamsCard(message)
+/**
+ * A message as the receiver of a format reads it. Pure.
+ * @param withoutSaying the destination that texts for people need not name.
+ */
+export function bodyOf(
+  message: Message,
+  format: Config['notify']['format'],
+  withoutSaying: string | null = null,
+): object {
+  if (format === 'slack') return { text: linesOf(message, withoutSaying).map(slackText).join('\n') }
+  if (format === 'teams') return teamsCard(linesOf(message, withoutSaying))
   return message
 }
 
-/** A message as lines of text: the sentence, then the causes. Pure. */
-function linesOf({ sentence, causes }: Message): string[] {
+/** A message as lines of text: the sentence, with the destination where it has to be said, then the causes. Pure. */
+function linesOf(message: Message, withoutSaying: string | null): string[] {
+  const where = whereOf(message, withoutSaying)
   return [
-    sentence,
-    ...causes.map(({ what, rows, verb }) => `• ${rows === null ? '' : rowsWords(rows)}${what}: ${verb}`),
+    `${where === null ? '' : `At ${where}: `}${message.sentence}`,
+    ...message.causes.map(({ what, rows, verb }) => `• ${rows === null ? '' : rowsWords(rows)}${what}: ${verb}`),
   ]
+}
+
+/** The destination that a message is about, if people have to be told. Pure. */
+function whereOf({ destination }: Message, withoutSaying: string | null): string | null {
+  return destination === withoutSaying ? null : destination
 }
 
 function rowsWords(rows: number): string {
@@ -138,8 +158,7 @@ function slackText(text: string): string {
 }
 
 /** Teams reads the text of a TextBlock as Markdown, also what others wrote into it; that of a TextRun it shows. */
-function teamsCard(message: Message): object {
-  const [first, ...rest] = linesOf(message)
+function teamsCard([first, ...rest]: readonly string[]): object {
   const block = (text: string, weight: string) => ({
     type: 'RichTextBlock',
     inlines: [{ type: 'TextRun', text, weight }],
@@ -173,13 +192,12 @@ function isEmailSet({ host, to }: EmailSettings): boolean {
 /**
  * Sends one message by SMTP now. Without TLS nothing is sent but to loopback, and a certificate that does not prove
  * the server's name is refused.
- * @param signal breaks the conversation off, which then counts as failed.
  * @returns the addresses of `to` that did not take it, and why, without the password.
  */
 export async function sendEmail(
   settings: EmailSettings,
   message: Message,
-  signal?: AbortSignal,
+  { signal, withoutSaying = null }: Sending = {},
 ): Promise<Map<string, string>> {
   const { host, port, tls, user, password, from, to } = settings
   const noneTook = (why: string) => new Map(to.map((address) => [address, why]))
@@ -203,8 +221,9 @@ export async function sendEmail(
     disableUrlAccess: true,
   })
   try {
-    const [first = '', ...rest] = linesOf(message)
-    const subject = `[Nightferry] ${message.job}: ${message.event}`
+    const [first = '', ...rest] = linesOf(message, withoutSaying)
+    const where = whereOf(message, withoutSaying)
+    const subject = `[Nightferry] ${message.job}${where === null ? '' : ` at ${where}`}: ${message.event}`
     const text = `${[first, '', ...rest].join('\n')}\n`
     const sent = await transport.sendMail({ from, to, subject, text, ...(signal !== undefined && { signal }) })
     return refusedOf(to, sent.rejectedErrors ?? [], concealed)

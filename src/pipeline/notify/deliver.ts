@@ -3,6 +3,7 @@ import { storableText } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
 import type { NotificationTable } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
+import { nameWithoutSaying } from '../destination/find-destination.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
 import { channelsOf, longestAskedMs, type NotTaken, type Receiver } from './channels.ts'
 import type { Message } from './message.ts'
@@ -216,6 +217,7 @@ async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined)
   )
   const taken = [...due.taken_by]
   const askedToWait = { ...due.held_off }
+  const withoutSaying = await nameWithoutSaying(deps.db)
   const missed: Missed[] = []
   let refused = none
   for (const { receivers, send } of channels) {
@@ -226,7 +228,7 @@ async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined)
     const answers = await send(
       due.message as Message,
       asked.map(({ name }) => name),
-      signal,
+      { signal, withoutSaying },
     )
     for (const { name, receiver } of asked) {
       const answer = answers.get(name)

@@ -1,5 +1,6 @@
-import type { NotificationEvent, RunFailure, Verdict } from '../../db/tables/run-tables.ts'
-import { heldRows, type RunReport } from '../report/report.ts'
+import type { NotificationEvent } from '../../db/tables/run-tables.ts'
+import { heldRows } from '../report/report.ts'
+import { type EndedRun, type Growth, type Judged, needsOf } from './judge-end.ts'
 
 /** What people are told, whatever format it leaves in: the documented shape of `notify.format: json`. */
 export type Message = {
@@ -37,8 +38,16 @@ export function messageOfEnd(run: EndedRun, judged: Judged): Message {
   }
   const remarks = run.report?.remarks ?? []
   const needs = judged.event === 'failed' ? 'cannot be trusted' : 'needs a person'
-  const sentence = `${run.job} finished, and ${needs} (run ${run.run_id}): ${remarks.join(' ')}`
+  const beginning = `${run.job} finished, and ${needs} (run ${run.run_id})`
+  const grown = judged.grown ?? []
+  const more = grown.length === 0 ? ':' : `. ${growthWords(grown)}`
+  const sentence = `${beginning}${more} ${remarks.join(' ')}`
   return { ...about, sentence: shortened(sentence), numbers, causes: causesOf(run) }
+}
+
+/** By how much the trouble grew since people were told of it, or since there was least of it. */
+function growthWords(grown: readonly Growth[]): string {
+  return `It grew: ${grown.map(({ noun, what, before, now }) => `from ${before} to ${now} ${noun} ${what}`).join('; ')}.`
 }
 
 /** Receivers take messages of some kilobytes; the report has the rest. */
@@ -94,31 +103,20 @@ export const testMessage: Message = {
 
 const counts = ['sent', 'confirmed', 'inferred', 'rejected', 'invalid', 'parked', 'unknown'] as const
 
-function sumOf({ report }: EndedRun, name: (typeof counts)[number] | 'withheld'): number {
-  return (report?.streams ?? []).reduce((sum, stream) => sum + stream[name], 0)
-}
-
-function numbersOf(run: EndedRun): Record<string, number> {
-  if (run.report === null) return {}
+function numbersOf({ report }: EndedRun): Record<string, number> {
+  if (report === null) return {}
+  const { streams, duration_ms } = report
   return {
-    ...Object.fromEntries(counts.map((name) => [name, sumOf(run, name)])),
-    held: heldRows(run.report.streams),
-    duration_ms: run.report.duration_ms,
+    ...Object.fromEntries(counts.map((name) => [name, streams.reduce((sum, stream) => sum + stream[name], 0)])),
+    held: heldRows(streams),
+    duration_ms,
   }
 }
 
 function causesOf(run: EndedRun): Message['causes'] {
-  const kinds = [
-    {
-      what: 'rejected by the service',
-      rows: sumOf(run, 'rejected') + sumOf(run, 'withheld'),
-      verb: 'nightferry rejected',
-    },
-    { what: 'invalid, and not sent', rows: sumOf(run, 'invalid'), verb: 'nightferry invalid' },
-    { what: 'sent, without an answer', rows: sumOf(run, 'unknown'), verb: 'nightferry unknown' },
-    { what: 'parked', rows: sumOf(run, 'parked'), verb: 'nightferry parked' },
-  ]
-  const found = kinds.filter(({ rows }) => rows > 0).toSorted((one, other) => other.rows - one.rows)
+  const found = (run.report === null ? [] : needsOf(run.report))
+    .flatMap(({ what, verb, amount: rows }) => (verb === null || rows === 0 ? [] : [{ what, rows, verb }]))
+    .toSorted((one, other) => other.rows - one.rows)
   const causes = [...heldCause(run), ...found]
   return causes.length > 0 ? causes.slice(0, 3) : [{ what: 'see the report', rows: null, verb: 'nightferry status' }]
 }
@@ -128,70 +126,4 @@ function heldCause({ run_id, report }: EndedRun): Message['causes'] {
   if (report === null || report.held.length === 0) return []
   const rows = heldRows(report.streams)
   return [{ what: 'held by the guard', rows: rows === 0 ? null : rows, verb: `nightferry approve ${run_id}` }]
-}
-
-/** A run that has ended. */
-export type EndedRun = {
-  run_id: number
-  job: string
-  /** What people call the service and profile that it sent to. */
-  destination: string
-  verdict: Verdict
-  failure: RunFailure | null
-  finished_at: Date | null
-  /** It was to do some of its steps or streams alone: that it ended well says nothing of the others. */
-  part: boolean
-  report: Pick<RunReport, 'remarks' | 'streams' | 'held' | 'duration_ms'> | null
-}
-
-/** What people are told, and why: the same cause is not told again while it lasts. */
-type Judged = { event: Exclude<NotificationEvent, 'heartbeat' | 'late' | 'slow'>; cause: string }
-
-/** What people know of a job when one of its runs is judged: causes, each null where there is none. */
-export type Known = {
-  /** The cause that they were told of last and that was not over since. */
-  told: string | null
-  /** The cause of the newest trouble, if they were told of it: another one may have come between it and `told`. */
-  newest: string | null
-}
-
-/**
- * Whether people are to be told how a run ended. Pure.
- * @param partialRows so many rows of a partial run must need a person.
- * @returns null if there is nothing new.
- */
-export function judgeEnd(run: EndedRun, { told, newest }: Known, partialRows: number): Judged | null {
-  const trouble = troubleOf(run, partialRows)
-  if (trouble === null) return told === null || run.part ? null : { event: 'recovered', cause: told }
-  return trouble.cause === newest ? null : trouble
-}
-
-function troubleOf({ verdict, failure, report }: EndedRun, partialRows: number): Judged | null {
-  if (verdict === 'succeeded') return null
-  if (verdict === 'failed') return { event: 'failed', cause: `failed: ${failure?.code ?? 'counts'}` }
-  const rows = rowsInNeed(report)
-  const few = rows > 0 && rows < partialRows
-  // What is said of so few rows is left out; a run may be partial over something else, such as a page that failed.
-  const remarks = (report?.remarks ?? []).filter((remark) => !few || !/^[\d,.]+ rows? /.test(remark))
-  if (few && remarks.length === 0) return null
-  return { event: 'partial', cause: `partial: ${[...new Set(remarks.map(kindOfRemark))].sort().join(' ')}` }
-}
-
-/** Rows that a person may have to see to. */
-function rowsInNeed(report: EndedRun['report']): number {
-  return (report?.streams ?? []).reduce(
-    (sum, { rejected, invalid, unknown, withheld, parked, behind, ...stream }) =>
-      sum + rejected + invalid + unknown + withheld + parked + behind + heldRows([stream]),
-    0,
-  )
-}
-
-/** The beginning of a remark without what differs from night to night: details, numbers, ids and the plural. */
-function kindOfRemark(remark: string): string {
-  const [beginning = ''] = remark.split(':')
-  return beginning
-    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, '#')
-    .replaceAll(/\d[\d,.]*/g, '#')
-    .replaceAll(/\b(\w{3,})s\b/g, '$1')
-    .replaceAll(/\b(are|were)\b/g, 'is')
 }

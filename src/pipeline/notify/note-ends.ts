@@ -3,23 +3,15 @@ import { carriesData, night } from '../../config/known-names.ts'
 import type { Config } from '../../config/schema.ts'
 import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
-import { isPart, isWhole } from '../../db/runs/newest-runs.ts'
+import { carriedThrough, isPart, isWhole } from '../../db/runs/newest-runs.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/run-tables.ts'
+import type { NotificationEvent, NotificationMarkTable, RunTable } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { destinationInUse } from '../destination/find-destination.ts'
 import { hasLasted } from '../when-to-look.ts'
 import { channelsOf } from './channels.ts'
-import {
-  type EndedRun,
-  judgeEnd,
-  type Known,
-  type Message,
-  messageOfEnd,
-  messageOfLate,
-  messageOfSlow,
-  type SlowRun,
-} from './message.ts'
+import { type Amounts, amountsOf, type EndedRun, judgeEnd, type Known, leastOf } from './judge-end.ts'
+import { type Message, messageOfEnd, messageOfLate, messageOfSlow, type SlowRun } from './message.ts'
 
 /** Begins to judge the ends of a job's runs with the next one: of what ended before, nobody is told. */
 export async function beginNoting(db: Database, job: string): Promise<void> {
@@ -57,7 +49,8 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
       const { asked, report, ...run } = await trx
         .selectFrom('run')
         .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
-        .select(['run_id', 'job', 'failure', 'report', 'finished_at', 'asked', 'run.destination_id'])
+        .select(['run_id', 'job', 'failure', 'report', 'finished_at', 'asked', 'held', 'carried'])
+        .select('run.destination_id')
         .select('destination.name as destination')
         .where('run_id', '=', run_id)
         .executeTakeFirstOrThrow()
@@ -69,25 +62,31 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
   })
 }
 
-async function noteEnd(
-  deps: Deps,
-  trx: Transaction<Schema>,
-  run: EndedRun & { destination_id: number },
-): Promise<void> {
-  const { partialRows, heartbeatUrl } = deps.config.notify
-  const beats = heartbeatUrl !== null && isBeat(deps.config, run.job)
+type NotedRun = EndedRun & Pick<Selectable<RunTable>, 'destination_id' | 'held' | 'carried'>
+
+async function noteEnd(deps: Deps, trx: Transaction<Schema>, run: NotedRun): Promise<void> {
+  const { notify } = deps.config
   const { untold, ...known } = await knownOf(trx, run)
-  const judged = judgeEnd(run, known, partialRows)
+  const judged = judgeEnd(run, known, notify)
+  const amounts = amountsOf(run, notify)
   const goesOn = judged !== null && judged.cause === untold?.cause && judged.event !== 'recovered'
   if (goesOn && isWanted(deps, judged.event)) {
-    await replace(deps, trx, untold.notification_id, messageOfEnd(run, judged))
+    await replace(deps, trx, untold.notification_id, messageOfEnd(run, judged), amounts)
   } else if (judged !== null) {
-    await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
+    await store(deps, trx, run, { ...judged, message: messageOfEnd(run, judged), amounts })
+  } else if (known.measured !== null && !run.part) {
+    // It goes on. What has shrunk meanwhile is told again if it grows from there.
+    await trx
+      .updateTable('notification')
+      .set({ amounts: JSON.stringify(leastOf(known.measured.amounts, amounts)) })
+      .where('notification_id', '=', known.measured.notification_id)
+      .execute()
   }
-  const stopped = (run.report?.held ?? []).length > 0
-  if (run.verdict !== 'failed' && !run.part && !stopped && beats) {
+  const beats = notify.heartbeatUrl !== null && isBeat(deps.config, run.job)
+  if (run.verdict !== 'failed' && !run.part && carriedThrough(run) && beats) {
     const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
-    await store(deps, trx, 'heartbeat', 'heartbeat', message, run.destination_id, run.finished_at ?? deps.now())
+    const since = run.finished_at ?? deps.now()
+    await store(deps, trx, run, { event: 'heartbeat', cause: 'heartbeat', message, since })
   }
 }
 
@@ -126,8 +125,9 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
       .execute()
     if (runs.some(({ state }) => state !== 'running')) return
     const underWay = runs.at(-1)?.run_id ?? null
-    const { destination_id, name } = await destinationInUse(trx)
-    await store(deps, trx, 'late', 'late', { ...messageOfLate(job, due, underWay), destination: name }, destination_id)
+    const here = await destinationInUse(trx)
+    const message = { ...messageOfLate(job, due, underWay), destination: here.name }
+    await store(deps, trx, here, { event: 'late', cause: 'late', message })
     await trx.updateTable('notification_mark').set({ late_for: due }).where('job', '=', job).execute()
   })
 }
@@ -157,8 +157,9 @@ export async function noteSlow(deps: Deps, run: SlowRun): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const mark = await lockedMark(trx, run.job)
     if (mark === undefined || (mark.slow_run ?? 0) >= run.run_id) return
-    const { destination_id, name } = await destinationInUse(trx)
-    await store(deps, trx, 'slow', 'slow', { ...messageOfSlow(run), destination: name }, destination_id)
+    const here = await destinationInUse(trx)
+    const message = { ...messageOfSlow(run), destination: here.name }
+    await store(deps, trx, here, { event: 'slow', cause: 'slow', message })
     await trx.updateTable('notification_mark').set({ slow_run: run.run_id }).where('job', '=', run.job).execute()
   })
 }
@@ -181,6 +182,8 @@ async function lockedMark(
 /** Trouble of which nobody was told yet, and the message that is to tell it. */
 type Untold = { notification_id: number; cause: string }
 
+type Measured = NonNullable<Known['measured']> & { notification_id: number }
+
 /**
  * What people know of a job at this destination. Trouble that they were told of, or are about to be, stands until the
  * job is well; that a run was late or slow counts only where nothing else stands: it says nothing about how the run
@@ -190,10 +193,10 @@ type Untold = { notification_id: number; cause: string }
 async function knownOf(
   trx: Transaction<Schema>,
   { job, destination_id }: { job: string; destination_id: number },
-): Promise<Known & { untold: Untold | null }> {
+): Promise<Known & { untold: Untold | null; measured: Measured | null }> {
   const noted = trx
     .selectFrom('notification')
-    .select(['notification_id', 'event', 'cause', 'told_at', 'next_at'])
+    .select(['notification_id', 'event', 'cause', 'told_at', 'next_at', 'amounts'])
     .where('job', '=', job)
     .where('destination_id', '=', destination_id)
     .where('event', '<>', 'heartbeat')
@@ -206,11 +209,20 @@ async function knownOf(
   const newest = await noted.where('event', 'not in', ofTime).executeTakeFirst()
   const trouble = await heard.where('event', 'not in', ofTime).executeTakeFirst()
   const last = await heard.executeTakeFirst()
+  const known = await heard
+    .where('event', 'not in', ofTime)
+    .where((where) => where.or([where('event', '=', 'recovered'), where('told_at', 'is not', null)]))
+    .executeTakeFirst()
+  const knownCause = causeOf(known)
   const cause = causeOf(newest)
   const waits = newest !== undefined && newest.told_at === null && newest.next_at !== null
   return {
     told: causeOf(trouble) ?? (last?.event === 'late' || last?.event === 'slow' ? last.cause : null),
     newest: newest?.told_at == null ? null : cause,
+    measured:
+      known === undefined || knownCause === null
+        ? null
+        : { notification_id: known.notification_id, cause: knownCause, amounts: known.amounts ?? {} },
     untold: waits && cause !== null ? { notification_id: newest.notification_id, cause } : null,
   }
 }
@@ -220,22 +232,28 @@ function causeOf(noted: { event: NotificationEvent; cause: string } | undefined)
 }
 
 /** The newest run is told instead of the one before, which ended in the same way, and for as long as any other. */
-async function replace(deps: Deps, trx: Transaction<Schema>, notificationId: number, message: Message): Promise<void> {
+async function replace(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  notificationId: number,
+  message: Message,
+  amounts: Amounts,
+): Promise<void> {
+  const news = { run_id: message.run_id, message: storableJson(message), amounts: JSON.stringify(amounts) }
   await trx
     .updateTable('notification')
-    .set({ run_id: message.run_id, message: storableJson(message), created_at: deps.now() })
+    .set({ ...news, created_at: deps.now() })
     .where('notification_id', '=', notificationId)
     .execute()
 }
 
+type Noted = { event: NotificationEvent; cause: string; message: Message; amounts?: Amounts; since?: Date }
+
 async function store(
   deps: Deps,
   trx: Transaction<Schema>,
-  event: NotificationEvent,
-  cause: string,
-  message: Message,
-  destinationId: number,
-  since: Date = deps.now(),
+  { destination_id }: { destination_id: number },
+  { event, cause, message, amounts, since = deps.now() }: Noted,
 ): Promise<void> {
   await trx
     .insertInto('notification')
@@ -243,9 +261,10 @@ async function store(
       job: message.job,
       run_id: message.run_id,
       event,
-      destination_id: destinationId,
+      destination_id,
       cause,
       message: storableJson(message),
+      amounts: amounts === undefined ? null : JSON.stringify(amounts),
       created_at: since,
       next_at: isWanted(deps, event) ? deps.now() : null,
     })

@@ -1,3 +1,4 @@
+import { carriesData } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import { comparisonOf, rowComparisonsOf } from '../../db/differences/difference-records.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
@@ -27,6 +28,7 @@ import { overdueCode } from '../push/move-submission.ts'
 import { unknownTaskNews } from '../push/sending/unknown-tasks.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { streamNamesOf } from '../streams/our-streams.ts'
+import { notCarriedRemarks } from './carried.ts'
 import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
 import { askAgedBy, daysBefore, keptRemarks } from './reckon-age.ts'
 import { judge, logFinished, type RunReport } from './report.ts'
@@ -85,6 +87,10 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     submissions.filter(({ kind }) => kind === searchKind),
     overdueCode,
   )
+  const notCarried =
+    held.length > 0 || judged.verdict === 'failed'
+      ? []
+      : notCarriedRemarks(streams, { calculators: searches, broughtNothing: overdueSearches.length > 0, documents })
   const unrenewed = await countUnrenewed(db)
   const standing = unrenewedRemarks(unrenewed)
   const kept = await forgetOld(deps)
@@ -92,6 +98,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     ...ownDatabaseRemarks(await runOfOtherCopy(db, run.run_id)),
     ...unknownTasks.remarks,
     ...news.remarks,
+    ...notCarried,
     ...judged.remarks,
     ...overdueSearches,
     ...comparisonFindings,
@@ -133,7 +140,10 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     comparisons,
     refused: await rowsNotAccepted(db, requirementsOf(config), rowsListed),
   }
-  await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
+  const carried = verdict !== 'failed' && held.length === 0 && notCarried.length === 0
+  await db
+    .transaction()
+    .execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt, carriesData(run.job) ? carried : null))
   logFinished(deps.logger, report)
 }
 

@@ -72,6 +72,10 @@ export function imbalances(streams: readonly StreamReport[]): string[] {
   })
 }
 
+/** What remarks say of rows that the service rejected in the run, and of those that it rejected before. */
+export const rejectedWords = 'rejected by the service'
+export const withheldWords = 'rejected before and unchanged since, and not sent again'
+
 /**
  * The verdict of a finished run and the reasons for it. Pure. `partial`: finished, and something needs a person.
  * `failed`: the counts do not add up, so nothing that the report says can be trusted.
@@ -90,10 +94,10 @@ export function judge(
   }
   const total = (count: (s: StreamReport) => number) => streams.reduce((sum, stream) => sum + count(stream), 0)
   const counted: [number, string][] = [
-    [total((s) => s.rejected), 'rejected by the service'],
+    [total((s) => s.rejected), rejectedWords],
     [total((s) => s.invalid), 'invalid, and not sent'],
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
-    [total((s) => s.withheld), 'rejected before and unchanged since, and not sent again'],
+    [total((s) => s.withheld), withheldWords],
     [total((s) => s.parked), 'parked: what they require is not accepted'],
     [total((s) => s.behind), 'not sent: a task that has not ended carries rows of the same property'],
     [total((s) => s.null_cursor), 'without a cursor, read every time; the view rows_without_cursor names them'],

@@ -6,7 +6,14 @@ import type { Database, Hurry } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { statusCounts } from '../../db/ledger/row-state.ts'
-import { isForDestination, isWhole, newestElsewhere, newestOnLedger, newestRuns } from '../../db/runs/newest-runs.ts'
+import {
+  hasCarried,
+  isForDestination,
+  isWhole,
+  newestElsewhere,
+  newestOnLedger,
+  newestRuns,
+} from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
@@ -193,28 +200,39 @@ export function medianOf(durations: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null
 }
 
-/** The newest run of a job that carried its data through, and whether one is under way. */
-type Carried = { job: string; started_at: Date | null; running: boolean }
+/**
+ * The newest run of a job that carried its data through, the newest of those after it that finished and did not, and
+ * whether one is under way.
+ */
+type Carried = { job: string; started_at: Date | null; passed_over: number | null; running: boolean }
 
 /** Whether the data are as fresh as promised, and if not, why. */
 type Freshness = { fresh: boolean; since: Date | null; why: string }
 
 /**
- * When the newest run of each job, or of the night in its place, that ended well or partly began: what changed at the
- * partner before that was read. One that was to do a part of its job, or that the guard stopped, carried nothing
- * through; one for another destination carried nothing to the one in use.
+ * When the newest run of each job, or of the night in its place, that carried the data through began: what changed at
+ * the partner before that was read. One that was to do a part of its job carried nothing through; one for another
+ * destination carried nothing to the one in use.
  */
 export async function newestCarried(db: Database, jobs: readonly string[]): Promise<Carried[]> {
   const { rows } = await sql<Carried>`
-    select name as job,
-           (select started_at from run
-            where job in (name, ${night}) and verdict in ('succeeded', 'partial') and not held and ${isWhole}
-              and ${isForDestination}
-            order by run_id desc limit 1) as started_at,
-           exists (select from run where job in (name, ${night}) and state = 'running') as running
-    from unnest(${jobs}::text[]) as judged (name)`.execute(db)
+    select name as job, newest.started_at, running,
+           (select max(run_id) from run
+            where job in (name, ${night}) and ${tells} and not ${hasCarried} and run_id > coalesce(newest.run_id, 0)
+           ) as passed_over
+    from unnest(${jobs}::text[]) as judged (name)
+    left join lateral (
+      select run_id, started_at from run where job in (name, ${night}) and ${tells} and ${hasCarried}
+      order by run_id desc limit 1
+    ) newest on true
+    cross join lateral (
+      select exists (select from run where job in (name, ${night}) and state = 'running') as running
+    ) under_way`.execute(db)
   return rows
 }
+
+/** Whether the end of a run says of the data at the destination in use how fresh they are. */
+const tells = sql<boolean>`verdict in ('succeeded', 'partial') and ${isWhole} and ${isForDestination}`
 
 /** By how much two clocks may differ that both count as right. Milliseconds. */
 export const clocksDifferMs = 3_600_000
@@ -233,13 +251,16 @@ export function judgeFreshness(carried: readonly Carried[], now: Date, withinMs:
 }
 
 /** @param of the job, where there are several. */
-function freshnessOf({ started_at: since, running }: Carried, of: string, now: Date, withinMs: number): Freshness {
-  const underWay = running ? ` A run${of} is under way.` : ''
-  if (since === null) return { fresh: false, since, why: `No run${of} has carried the data through yet.${underWay}` }
+function freshnessOf(carried: Carried, of: string, now: Date, withinMs: number): Freshness {
+  const { started_at: since, passed_over, running } = carried
+  const passedOver =
+    passed_over === null ? '' : ` Run ${passed_over} has ended since and does not count; its report says why.`
+  const after = `${passedOver}${running ? ` A run${of} is under way.` : ''}`
+  if (since === null) return { fresh: false, since, why: `No run${of} has carried the data through yet.${after}` }
   const ageMs = now.getTime() - since.getTime()
   const hours = (Math.abs(ageMs) / 3_600_000).toFixed(1)
   const promised = (withinMs / 3_600_000).toFixed(1)
   const when = ageMs < 0 ? `${hours} hours from now, by a clock that is ahead` : `${hours} hours ago`
   const why = `The newest run${of} that carried the data through began ${when}, and ${promised} are promised.`
-  return { fresh: ageMs <= withinMs && ageMs >= -clocksDifferMs, since, why: `${why}${underWay}` }
+  return { fresh: ageMs <= withinMs && ageMs >= -clocksDifferMs, since, why: `${why}${after}` }
 }

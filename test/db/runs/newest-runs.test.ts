@@ -16,10 +16,18 @@ beforeEach(async () => {
   moment = Date.parse('2026-11-20T02:30:00Z')
 })
 
-type Ended = { state?: 'finished' | 'failed' | 'skipped'; held?: boolean; asked?: RunAsked }
+type Ended = {
+  state?: 'finished' | 'failed' | 'skipped'
+  held?: boolean
+  carried?: boolean | null
+  asked?: RunAsked
+}
 
 /** A run that has ended, an hour after the one before. */
-async function run(job: string, { state = 'finished', held = false, asked = {} }: Ended = {}): Promise<number> {
+async function run(
+  job: string,
+  { state = 'finished', held = false, carried = null, asked = {} }: Ended = {},
+): Promise<number> {
   moment += 3_600_000
   const { run_id } = await ledger.db
     .insertInto('run')
@@ -31,6 +39,7 @@ async function run(job: string, { state = 'finished', held = false, asked = {} }
       state,
       step: 'report',
       held,
+      carried,
       asked,
       verdict: state === 'finished' ? (held ? 'partial' : 'succeeded') : null,
     })
@@ -87,9 +96,12 @@ describe('the newest run', () => {
     await run('nightly-sync', { asked: { only: ['report'] } })
     await run('nightly-sync', { asked: { streams: ['properties'] } })
     await run('nightly-sync', { held: true })
+    const nothing = await run('nightly-sync', { carried: false })
     await run('nightly-sync', { state: 'failed' })
     expect(carried).toBeGreaterThan(0)
-    expect(await newestCarried(ledger.db, ['nightly-sync'])).toMatchObject([{ started_at }])
+    expect(await newestCarried(ledger.db, ['nightly-sync'])).toMatchObject([{ started_at, passed_over: nothing }])
+    await run('nightly-sync', { carried: true })
+    expect(await newestCarried(ledger.db, ['nightly-sync'])).toMatchObject([{ passed_over: null }])
   })
 
   it('the newest run that carried the data of a job through is one of its own, or a night', async () => {

@@ -6,6 +6,7 @@ const hourMs = 3_600_000
 const hoursAgo = (hours: number, job = 'nightly-sync') => ({
   job,
   started_at: new Date(now.getTime() - hours * hourMs),
+  passed_over: null,
   running: false,
 })
 
