@@ -38,7 +38,8 @@ export function storableDocuments(fetched: FetchedDocuments): ReferenceDocument[
     list.map((document) => ({ kind: kind as ReferenceKind, id: document.id, document })),
   )
   const once = new Map(documents.map((document) => [documentKey(document), document]))
-  return JSON.parse(storableJson([...once.values()])) as ReferenceDocument[]
+  // Each by itself: a hundred frameworks as one text are as much memory again, several times.
+  return [...once.values()].map((document) => JSON.parse(storableJson(document)) as ReferenceDocument)
 }
 
 /**
@@ -113,27 +114,46 @@ async function replaceDocuments(
   fetchedAt: Date,
 ): Promise<void> {
   const changed = new Set(changes.map(({ kind, document_id: id }) => documentKey({ kind, id })))
-  const rows = documents.map((document) => ({ ...document, changed: changed.has(documentKey(document)) }))
+  for (const rows of inBatches(documents.map((one) => ({ ...one, changed: changed.has(documentKey(one)) })))) {
+    await sql`
+      insert into reference_data as known (kind, id, document, fetched_at, changed_at, version)
+      -- A document that only comes in another spelling is of the version that it was of.
+      select kind, id, document, ${fetchedAt}, ${fetchedAt}, coalesce((
+          select max(version) from reference_data before
+          where not changed and before.kind = fetched.kind and lower(before.id) = lower(fetched.id)
+        ), ${version}::integer)
+      from jsonb_to_recordset(${rows}::jsonb) as fetched (kind text, id text, document jsonb, changed boolean)
+      on conflict (kind, id) do update
+      set document = excluded.document, fetched_at = excluded.fetched_at,
+          changed_at = excluded.changed_at, version = excluded.version
+      where known.document is distinct from excluded.document`.execute(trx)
+  }
+  const [kinds, ids] = [documents.map(({ kind }) => kind), documents.map(({ id }) => id)]
   await sql`
-    with fetched as (
-      select * from jsonb_to_recordset(${storableJson(rows)}::jsonb)
-        as _(kind text, id text, document jsonb, changed boolean)
-    ),
-    gone as (
-      delete from reference_data known
-      where not exists (select from fetched where fetched.kind = known.kind and fetched.id = known.id)
-    )
-    insert into reference_data as known (kind, id, document, fetched_at, changed_at, version)
-    -- A document that only comes in another spelling is of the version that it was of.
-    select kind, id, document, ${fetchedAt}, ${fetchedAt}, coalesce((
-        select max(version) from reference_data before
-        where not changed and before.kind = fetched.kind and lower(before.id) = lower(fetched.id)
-      ), ${version}::integer)
-    from fetched
-    on conflict (kind, id) do update
-    set document = excluded.document, fetched_at = excluded.fetched_at,
-        changed_at = excluded.changed_at, version = excluded.version
-    where known.document is distinct from excluded.document`.execute(trx)
+    delete from reference_data known
+    where not exists (
+      select from unnest(${kinds}::text[], ${ids}::text[]) as fetched (kind, id)
+      where fetched.kind = known.kind and fetched.id = known.id)`.execute(trx)
+}
+
+/** Characters of documents that travel in one statement; a larger document travels alone. */
+const batchLength = 1_000_000
+
+/** JSON lists of the documents, each of a length that is little to hold. */
+function* inBatches(rows: readonly object[]): Generator<string> {
+  let texts: string[] = []
+  let length = 0
+  for (const row of rows) {
+    const text = storableJson(row)
+    if (length > 0 && length + text.length > batchLength) {
+      yield `[${texts.join(',')}]`
+      texts = []
+      length = 0
+    }
+    texts.push(text)
+    length += text.length
+  }
+  if (texts.length > 0) yield `[${texts.join(',')}]`
 }
 
 /** Notes that a fetch was not taken, and why. What a person accepted of the same kind before stays accepted. */

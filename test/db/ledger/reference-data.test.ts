@@ -103,6 +103,32 @@ describe('reference data', () => {
     ])
   })
 
+  it('reference data travel in statements of a bounded length, however many there are', async () => {
+    const many = (at: string) =>
+      Array.from({ length: 30 }, (_, n) => framework([], { id: `${at}${n}`, raw: 'x'.repeat(100_000) }))
+    const seen = new Set<number>()
+    const client = await ledger.pool.connect()
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown
+    Object.assign(client, {
+      query: (...given: unknown[]) => {
+        for (const value of (given[1] ?? []) as unknown[]) if (typeof value === 'string') seen.add(value.length)
+        return query(...given)
+      },
+    })
+    client.release()
+    await keep({ framework: many('a') })
+    Object.assign(client, { query })
+    expect(Math.max(...seen)).toBeLessThan(1_100_000)
+    expect((await stored()).map(({ id }) => id)).toHaveLength(30)
+    await keep({ framework: many('A').slice(1) }, tuesday)
+    expect((await stored()).map(({ id }) => id).toSorted()).toEqual(
+      many('A')
+        .slice(1)
+        .map(({ id }) => id)
+        .toSorted(),
+    )
+  })
+
   it('reference data that did not change are not written, make no version, and confirm the one in force', async () => {
     await keep({ group: [a] })
     expect(await keep({ group: [named('A')] }, tuesday)).toEqual({ version: 1, changes: 0 })

@@ -62,10 +62,9 @@ export function calculatorOutcome(contract: Contract, element: unknown): Company
   const companyId = companyIdOf(fields[names.companyId])
   if (partnerId === null && companyId === null) return nobody(element)
   const status = textOf(fields[names.status])
-  const listed = fields[names.errors]
-  const fieldErrors = (Array.isArray(listed) ? listed.map(fieldsOf) : []).map((error) => ({
-    field: textOf(error[names.fieldTypeId]),
-    reason: textOf(error[names.reason]) ?? 'no reason given',
+  const fieldErrors = errorsIn(fields[names.errors]).map((error) => ({
+    field: textOf(fieldsOf(error)[names.fieldTypeId]),
+    reason: textOf(fieldsOf(error)[names.reason]) ?? textOf(error) ?? 'no reason given',
   }))
   const failed = status === names.failed || fieldErrors.length > 0
   return {
@@ -81,6 +80,13 @@ export function calculatorOutcome(contract: Contract, element: unknown): Company
   }
 }
 
+/** What stands for the errors of an element, one by one: what is no list and says something is one error. */
+function errorsIn(errors: unknown): readonly unknown[] {
+  if (Array.isArray(errors)) return errors
+  const saysNothing = typeof errors === 'object' ? Object.keys(errors ?? {}).length === 0 : !errors
+  return saysNothing ? [] : [errors]
+}
+
 /** What is kept of an element that names nobody. */
 export function nobody(element: unknown): CompanyOutcome {
   const reason = (JSON.stringify(element) ?? '').slice(0, keptOfElement)
@@ -91,9 +97,12 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
-/** The id of a row of ours: longer ones were never sent, and would not fit into the index of the staging table. */
+/**
+ * The id of a row of ours: longer ones were never sent, and would not fit into the index of the staging table. A kind of
+ * the contract may send ids as numbers, and they come back as such.
+ */
 export function partnerIdOf(value: unknown): string | null {
-  const id = textOf(value)
+  const id = Number.isSafeInteger(value) ? String(value) : textOf(value)
   return id === null || id.length > maxPartnerIdLength ? null : id
 }
 

@@ -50,7 +50,7 @@ describe('an element of a result file, by the names of the contract', () => {
     expect(namedOutcome(names, { key: 'H-1', state: 'Done', company })?.companyId).toBe(company)
   })
 
-  it.each([null, 'H-1', 7, {}, { key: 7 }, { key: '' }, { key: 'x'.repeat(256) }, []])(
+  it.each([null, 'H-1', 7, {}, { key: 7.5 }, { key: '' }, { key: 'x'.repeat(256) }, []])(
     'keeps %j, which names nobody, as it came',
     (element) => {
       expect(namedOutcome(names, element)).toMatchObject({
@@ -60,6 +60,10 @@ describe('an element of a result file, by the names of the contract', () => {
       })
     },
   )
+
+  it('takes a whole number for the id that a kind sends as one', () => {
+    expect(namedOutcome(names, { key: 1001, state: 'Done' })).toMatchObject({ partnerId: '1001', accepted: true })
+  })
 
   it('reads no member that the element has only by inheritance', () => {
     expect(namedOutcome({ ...names, id: 'constructor' }, { state: 'Done' }).partnerId).toBeNull()

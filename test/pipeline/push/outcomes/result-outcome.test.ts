@@ -61,7 +61,8 @@ describe('an id in a result file', () => {
     const company = { companyId: ids.company }
     expect(mapped({ id: 'x'.repeat(255), ...company }).partnerId).toBe('x'.repeat(255))
     expect(mapped({ id: 'x'.repeat(256), ...company }).partnerId).toBeNull()
-    expect(mapped({ id: 7, ...company }).partnerId).toBeNull()
+    expect(mapped({ id: 7, ...company }).partnerId).toBe('7')
+    expect(mapped({ id: 7.5, ...company }).partnerId).toBeNull()
     expect(mapped({ id: '', ...company }).partnerId).toBeNull()
   })
 
@@ -123,6 +124,23 @@ describe("a calculator upsert's element", () => {
     }
   })
 
+  it.each<[unknown, string]>([
+    [{ fieldTypeId: ids.field, reason: 'value_negative' }, `${ids.field}: value_negative`],
+    ['value_negative', 'value_negative'],
+    [['value_negative'], 'value_negative'],
+    [{ anything: 1 }, 'no reason given'],
+  ])("a calculator upsert's element is rejected when its errors are %j", (errors, reason) => {
+    const element = { identifier: 'H-1', status: 'Success', errors }
+    expect(calculatorOutcome(contract, element)).toMatchObject({ accepted: false, code: 'Success', reason })
+  })
+
+  it.each([null, '', false, {}, []])("a calculator upsert's element is accepted when its errors are %j", (errors) => {
+    expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Success', errors })).toMatchObject({
+      accepted: true,
+      reason: null,
+    })
+  })
+
   it("a calculator upsert's element is neither accepted nor rejected with a status that the contract does not name", () => {
     expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Queued', errors: [] })).toMatchObject({
       accepted: null,
@@ -162,10 +180,8 @@ describe("a calculator upsert's element", () => {
     })
   })
 
-  it('an element whose errors are no list, or a list of something else, is judged by its status', () => {
-    const element = (errors: unknown) => calculatorOutcome(contract, { identifier: 'H-1', status: 'Success', errors })
-    expect(element('Negative')).toMatchObject({ accepted: true, reason: null, fieldErrors: [] })
-    expect(element([null])).toMatchObject({
+  it('an element whose list of errors holds nothing that can be read is rejected without a reason', () => {
+    expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Success', errors: [null] })).toMatchObject({
       accepted: false,
       fieldErrors: [{ field: null, reason: 'no reason given' }],
     })
