@@ -98,8 +98,8 @@ function fieldsOf(value: unknown): Fields {
 }
 
 /**
- * The id of a row of ours: longer ones were never sent, and would not fit into the index of the staging table. A kind of
- * the contract may send ids as numbers, and they come back as such.
+ * The id of a row of ours: longer ones were never sent, and would not fit into the index of the staging table. A kind
+ * of the contract may send ids as numbers, and they come back as such.
  */
 export function partnerIdOf(value: unknown): string | null {
   const id = Number.isSafeInteger(value) ? String(value) : textOf(value)
