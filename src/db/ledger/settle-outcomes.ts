@@ -27,6 +27,30 @@ export type RowOutcome =
 /** Of a row that was rejected because its request failed as a whole, with it alone. */
 export const aloneCode = 'task_error_alone'
 
+/**
+ * Characters of a code that are kept. What a service gives as its code may be a sentence: an index of rejected rows
+ * takes some 2,700 bytes. Too few make one code of several.
+ */
+const longestCode = 200
+
+/** A code that is cut is told in full by the reason. */
+function withShortCode(said: RowOutcome): RowOutcome {
+  if (!('code' in said) || said.code.length <= longestCode) return said
+  const { outcome, code, reason } = said
+  return {
+    outcome,
+    code: code.slice(0, longestCode).toWellFormed(),
+    reason: reason === code ? reason : `${code}: ${reason}`,
+  }
+}
+
+/** The same of the rows that have an outcome of their own. */
+async function shortenCodes(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update verdict set code = left(code, ${longestCode}), reason = concat_ws(': ', code, nullif(reason, code))
+    where length(code) > ${longestCode}`.execute(trx)
+}
+
 /** Of rows whose property the service names with another company than its mapping does. */
 export const inOtherCompany = { code: 'result_other_company' } as const
 
@@ -65,7 +89,8 @@ export async function settleRows(
   await sql`lock table held_property in row exclusive mode`.execute(trx)
   await withCarriedRows(trx, submissionId, async () => {
     await createVerdicts(trx)
-    const rest = await decide()
+    const rest = withShortCode(await decide())
+    await shortenCodes(trx)
     const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
     const codeOfRow = sql`case when verdict.row_id is null then ${code} else verdict.code end`
     const repeats = sql`(select repeats from submission where submission_id = ${submissionId})`

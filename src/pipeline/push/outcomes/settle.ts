@@ -28,7 +28,7 @@ import {
   moveSubmission,
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
-import { unnamedRows } from './judge-error.ts'
+import { generalWords, unnamedRows } from './judge-error.ts'
 import { outcomesOfErrors } from './outcomes-of-errors.ts'
 import { isBareWithoutFile, namesNoRow, saysNothing, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
@@ -125,8 +125,11 @@ function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, {
   for (const company of shared) logger.warn({ run_id, submission_id, ...company }, 'company_shared')
 }
 
-/** Answers over what a request carries: the format or the content of one of its rows may be what is not accepted. */
-const overContent = new Set([400, 422])
+/**
+ * Answers over what a request carries: the format or the content of one of its rows may be what is not accepted, or one
+ * may name what the profile cannot use (specification, Authentication 3).
+ */
+const overContent = new Set([400, 403, 422])
 
 /**
  * The service refused the request as a whole; its rows may be sent again by the next run. One that was refused over
@@ -159,12 +162,20 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
 }
 
-async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredRefusal): Promise<void> {
+/** What happened to the whole of a request, whose rows are judged by its halves. */
+type RefusalEvent = 'refused_over_rows' | 'answers_given_up'
+
+export async function judgeRefusal(
+  deps: Deps,
+  submission: Submission,
+  refusal: StoredRefusal,
+  event: RefusalEvent = 'refused_over_rows',
+): Promise<void> {
   const { submission_id: id } = submission
   const told = { error_code: refusal.code, error_message: refusal.message, refusal: storableJson(refusal) }
   const moved = await deps.db.transaction().execute(async (trx) => {
-    const patch = { ...told, terminal_at: deps.now() }
-    const moved = await moveSubmission(trx, submission, 'refused_over_rows', patch)
+    const patch = { ...told, terminal_at: deps.now(), overdue_since: null }
+    const moved = await moveSubmission(trx, submission, event, patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [id])
     return moved
   })
@@ -255,7 +266,7 @@ async function fromErrors(
 }
 
 function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {
-  const said = task.generalErrors.join('; ')
+  const said = generalWords(task)
   const failed = task.status === taskStatuses.error || task.status === taskStatuses.cancelled
   return failed
     ? {
