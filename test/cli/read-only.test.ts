@@ -1,24 +1,30 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { canaries } from '../helpers/canaries.ts'
 import { ofThisFile } from '../helpers/of-this-file.ts'
 import { testDatabase } from '../helpers/postgres.ts'
-import { demoConfig, startWorld } from '../helpers/world.ts'
+import { demoConfig } from '../helpers/world.ts'
 import { nightferry, start, workingFolder } from './nightferry-process.ts'
+import { startWebhookWorld } from './webhook-world.ts'
 
-const world = await ofThisFile(startWorld({ hotels: 6 }))
+const hooked = await ofThisFile(startWebhookWorld({ hotels: 6 }))
+const { world } = hooked
 const folder = await ofThisFile(workingFolder())
 const own = await ofThisFile(testDatabase({ template: 'empty' }))
+const patience = { timeout: 120_000, interval: 50 }
 const onIdleError = () => {}
 const environment = {
   EXCHANGE_API_KEY: canaries.apiKey,
   DATABASE_URL: own.url,
   NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: '100',
 }
+const pool = createPool(own.url, { max: 1, applicationName: 'nightferry tests', searchPath: schemaName, onIdleError })
+afterAll(() => pool.end())
+const count = async (what: string) => (await pool.query(`select from ${what}`)).rowCount
 const read = async (...args: string[]) =>
   await nightferry(folder.path, [...args, '--config', 'reader.yaml'], environment)
 
@@ -40,9 +46,6 @@ test('a configuration that init writes to read only brings back everything, and 
     expect(ended.code, `${job}: ${ended.stdout}${ended.stderr}`).toBe(0)
   }
   expect((await read('run', 'housekeeping')).code).toBe(0)
-  const pool = createPool(own.url, { max: 1, applicationName: 'nightferry tests', searchPath: schemaName, onIdleError })
-  onTestFinished(() => pool.end())
-  const count = async (what: string) => (await pool.query(`select from ${what}`)).rowCount
   expect(await count('calculator_values')).toBeGreaterThan(0)
   for (const search of ['companies', 'holders', 'answers']) {
     expect(await count(`documents where search = '${search}'`), search).toBeGreaterThan(0)
@@ -88,7 +91,8 @@ test('a job that sends is not paused, and init takes nothing that says what is s
 
 test('the daemon serves what only reads, answers why it does not send, and refuses a schedule of what would', async () => {
   const token = 'act-token-of-the-tests-0123456789'
-  const given = { ...environment, NIGHTFERRY_HTTP_PORT: '0', NIGHTFERRY_HTTP_TOKEN: token }
+  const { PARTNER_DATABASE_URL: _, ...hooks } = hooked.environment()
+  const given = { ...hooks, ...environment, NIGHTFERRY_HTTP_PORT: '0', NIGHTFERRY_HTTP_TOKEN: token }
   const refused = ['serve', '--config', 'reader.yaml', '--set', 'jobs.nightly-sync.schedule=30 2 * * *']
   const ended = await nightferry(folder.path, refused, given)
   expect(ended.code).toBe(2)
@@ -99,10 +103,7 @@ test('the daemon serves what only reads, answers why it does not send, and refus
     daemon.child.kill('SIGTERM')
     await daemon.ended
   })
-  await vi.waitFor(() => expect(daemon.stderr()).toMatch(/service_started|nightferry: /), {
-    timeout: 120_000,
-    interval: 50,
-  })
+  await vi.waitFor(() => expect(daemon.stderr()).toMatch(/service_started|nightferry: /), patience)
   const { url } = JSON.parse(/.*"http_started".*/.exec(daemon.stderr())?.[0] ?? '{}') as { url: string }
   const ask = async (path: string, body?: object) => {
     const answer = await fetch(new URL(path, url), {
@@ -117,8 +118,9 @@ test('the daemon serves what only reads, answers why it does not send, and refus
   await vi.waitFor(
     async () =>
       expect((await ask('/v1/tonight')).json).toMatchObject({ run: { run_id: began.json.run, state: 'finished' } }),
-    { timeout: 120_000, interval: 100 },
+    patience,
   )
+  await vi.waitFor(async () => expect(await count('webhook_event')).toBeGreaterThan(0), patience)
   for (const [path, body] of [
     ['/v1/jobs/nightly-sync/runs', {}],
     ['/v1/plan', {}],
