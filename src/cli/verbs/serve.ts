@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { requireSettings } from '../../config/require-settings.ts'
+import { carryingJobs } from '../../config/known-names.ts'
+import { requireToServe } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { mayPass } from '../../db/database-trouble.ts'
 import { retireSchedules } from '../../db/runs/job-requests.ts'
@@ -35,6 +36,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   const api = config.http.port === null ? null : await import('../../http/start-http.ts')
   api?.checkHttpSettings(config)
   checkWebhookSettings(config.webhooks, readContract(cli, config))
+  requireToServe(config, needsGroup(readContract(cli, config), config.streams))
   const ferry = await openReadyFerry(cli, config, 'daemon')
   const { deps, gate, logger } = ferry
   const watch = startKeyWatch(
@@ -65,8 +67,8 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
       logger.info({ url: served.url }, 'http_started')
     }
     logger.info({ ...config.jobs }, 'service_started')
-    if (!isAnythingScheduled(config)) {
-      logger.warn({ setting: 'jobs.nightly-sync.schedule' }, 'no_schedule_nothing_will_start')
+    if (!isAnythingCarried(config)) {
+      logger.warn({ setting: `jobs.${carryingJobs(config)[0]}.schedule` }, 'no_schedule_no_data_carried')
     }
     await manager.ready()
     // A run that was resumed may begin with a statement that stops all else, which the manager knows of only now.
@@ -99,8 +101,9 @@ async function startJobs({ deps }: Ferry, started: Companion[]): Promise<void> {
   for (const job of jobs) started.push(startScheduler(deps, job, deps.now()), startNotices(deps, job))
 }
 
-function isAnythingScheduled(config: Config): boolean {
-  return jobsOf(config).some(({ name }) => scheduleOf(config, name).schedule !== null)
+/** Whether data are carried by a schedule: housekeeping alone, as init writes it, carries none. */
+function isAnythingCarried(config: Config): boolean {
+  return carryingJobs(config).some((name) => scheduleOf(config, name).schedule !== null)
 }
 
 /** What is done at each SIGHUP; one that came too early is answered late. */
@@ -131,7 +134,7 @@ function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer
   const used = reloadConfig(ferry, () => {
     const next = readConfig(cli, options)
     const contract = readContract(cli, next)
-    requireSettings(next, needsGroup(contract, next.streams))
+    requireToServe(next, needsGroup(contract, next.streams))
     checkWebhookSettings(next.webhooks, contract)
     for (const { name } of jobsOf(next)) dueOccurrence(name, scheduleOf(next, name), deps.now())
     if (http !== null) showCertificate = http.readCertificateAgain()
@@ -147,12 +150,14 @@ function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer
 async function standing({ deps }: Ferry): Promise<string> {
   const [run] = await runningRuns(deps.db)
   if (run !== undefined) return `Run ${run.run_id} of ${run.job} is at the step ${run.step}`
-  return isAnythingScheduled(deps.config) ? 'Idle; the next run waits for its time' : 'Idle; there is no schedule'
+  return isAnythingCarried(deps.config)
+    ? 'Idle; the next run waits for its time'
+    : 'Idle; no job that carries data has a schedule'
 }
 
 /** How long a statement may keep this process from all else, in milliseconds; 0: none does. */
 function stillMs({ deps: { config, required } }: Ferry): number {
-  if (!isFile({ url: required.partnerUrl })) return 0
+  if (required.partnerUrl === null || !isFile({ url: required.partnerUrl })) return 0
   return config.partner.statementTimeoutMs === 0 ? Infinity : config.partner.statementTimeoutMs
 }
 
