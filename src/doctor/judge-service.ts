@@ -7,6 +7,7 @@ import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
 import { addressOf, mayBeAt, mayBeNamedBy, placeOf } from '../pipeline/destination/find-destination.ts'
+import { whyNoIdentifier } from '../pipeline/reference/usable-identifier.ts'
 import { amountOf } from '../pipeline/report/report-words.ts'
 import { advice, error, type Found, ok, warning } from './ward.ts'
 
@@ -71,8 +72,7 @@ export function judgeProfileUse(
   properties: readonly CustomProperty[],
 ): Found[] {
   const same = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
-  const owned = properties.filter(({ isOwnedByInvokingCompany: own }) => own !== false)
-  const identifiers = owned.filter(({ isIdentifier }) => isIdentifier)
+  const identifiers = properties.filter((one) => whyNoIdentifier(one, streams) === null)
   const found = [
     ok(
       `The key's profile shows ${groups.length} ${groups.length === 1 ? 'group' : 'groups'} and ${properties.length} custom properties, ${identifiers.length} of them identifiers`,
@@ -85,10 +85,14 @@ export function judgeProfileUse(
   else if (id === null) found.push(error('exchange.customIdentifierId is not set', choices))
   else if (property === undefined)
     found.push(error(`exchange.customIdentifierId ${id} is none that this key can see`, choices))
-  else if (!property.isIdentifier) found.push(error(`"${property.name}" (${id}) is no identifier`, choices))
-  else if (property.isOwnedByInvokingCompany === false) {
-    found.push(error(`"${property.name}" (${id}) belongs to ${property.ownerName ?? 'another profile'}`, choices))
-  } else found.push(ok(`Properties are named by "${property.name}"`))
+  else {
+    const why = whyNoIdentifier(property, streams)
+    found.push(
+      why === null
+        ? ok(`Properties are named by "${property.name}"`)
+        : error(`"${property.name}" (${id}) ${why}`, choices),
+    )
+  }
 
   const group = groups.find((one) => exchange.groupId !== null && same(one.id, exchange.groupId))
   const usable = `set exchange.groupId to one of: ${namesOf(groups)}`

@@ -21,6 +21,7 @@ import {
   storeReferenceData,
   untakenReference,
 } from './store-reference-data.ts'
+import { whyNoIdentifier } from './usable-identifier.ts'
 
 /**
  * Fetches the reference data and keeps it, unit types first: the cheapest check of the key (Authentication 5).
@@ -54,29 +55,18 @@ export async function fetchReferenceData(deps: Deps, run: Pick<Run, 'run_id'> | 
 }
 
 /** Where nothing is sent there may be none. */
-function checkIdentifier({ required }: Deps, properties: CustomProperty[]): void {
+function checkIdentifier({ config: { streams }, required }: Deps, properties: CustomProperty[]): void {
   const id = required.customIdentifierId
   if (id === null) return
-  const usable = properties.filter((property) => whyUnusable(property) === null)
+  const usable = properties.filter((property) => whyNoIdentifier(property, streams) === null)
   const found = properties.find((property) => property.id.toLowerCase() === id.toLowerCase())
-  const why = found === undefined ? 'is not a custom property that this key can use' : whyUnusable(found)
+  const why = found === undefined ? 'is not a custom property that this key can use' : whyNoIdentifier(found, streams)
   if (why === null) return
   const names = usable.map((property) => `${property.id} (${property.name})`)
   throw new StopRun(
     'identifier_unusable',
     `exchange.customIdentifierId ${id} ${why}. Identifiers: ${names.join(', ') || 'none'}`,
   )
-}
-
-/**
- * Companies are named by a String property of the key's own profile (Framework answers upsert request) that is an
- * identifier.
- */
-function whyUnusable({ isIdentifier, isOwnedByInvokingCompany, ownerName, type }: CustomProperty): string | null {
-  if (!isIdentifier) return 'is a custom property, but no identifier'
-  if (isOwnedByInvokingCompany === false) return `belongs to ${ownerName ?? 'another profile'}`
-  if (type !== null && type.toLowerCase() !== 'string') return `is of the type ${type}, and not String`
-  return null
 }
 
 function checkGroup({ required }: Deps, groups: Group[]): void {
