@@ -2,14 +2,13 @@ import { Argument, Command } from 'commander'
 import { type Cli, type CommonOptions, type ExitCode, fitTables, widthOf } from './cli.ts'
 import {
   addConformanceOptions,
-  oneRun,
   repeated,
   sinceMoment,
   someText,
   wholeNumber,
   withFilterOptions,
 } from './option-values.ts'
-import { addActionVerbs, addNestedVerbs } from './verb-groups.ts'
+import { addActionVerbs, addNestedVerbs, addRunVerbs } from './verb-groups.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
 import type { Shell } from './verbs/completion.ts'
 import type { ConformanceOptions } from './verbs/conformance.ts'
@@ -20,7 +19,6 @@ import type { DifferencesOptions } from './verbs/differences.ts'
 import type { DoctorOptions } from './verbs/doctor.ts'
 import type { InitOptions } from './verbs/init.ts'
 import type { DriftOptions, ListOptions } from './verbs/list-rows.ts'
-import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
 import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
 import type { GrantOptions } from './verbs/readers.ts'
@@ -173,23 +171,7 @@ export async function createProgram(
     .action(async (job: string, _: unknown, command: Command) =>
       done(await (await import('./verbs/jobs.ts')).resume(cli, job, command.optsWithGlobals())),
     )
-  verb('runs', 'list the newest runs and their verdicts')
-    .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000), 20)
-    .action(async (options: RunsOptions) => done(await (await import('./verbs/list-runs.ts')).runs(cli, options)))
-  verb(
-    'submissions',
-    'list the requests of a run',
-    'Nightferry shows the state, the correlation id, the rows and the times of each.',
-  )
-    .option('--run <id>', ...oneRun)
-    .action(async (options: SubmissionsOptions) =>
-      done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
-    )
-  verb('waves', 'show which request of a run released which, and what is still parked behind what')
-    .argument('[run]', ...oneRun)
-    .action(async (run: number | undefined, options: CommonOptions) =>
-      done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
-    )
+  addRunVerbs(verb, cli, done)
   const listed = {
     rejected: 'list the rows that the service rejected, with its own words',
     invalid: 'list the rows that cannot be right and were not sent, with the reasons',
