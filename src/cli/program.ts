@@ -21,7 +21,7 @@ import type { InitOptions } from './verbs/init.ts'
 import type { DriftOptions, ListOptions } from './verbs/list-rows.ts'
 import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
-import type { GrantOptions } from './verbs/readers.ts'
+import type { GrantOptions, SqlOptions } from './verbs/readers.ts'
 import type { ReferenceOptions } from './verbs/reference.ts'
 import type { RehearseOptions } from './verbs/rehearse.ts'
 import type { RunOptions } from './verbs/run.ts'
@@ -236,6 +236,7 @@ export async function createProgram(
   verb('drift', 'list what the service has of rows that are gone here, and of hotels that became another company')
     .option('--stream <name>', 'only what belongs to this stream', someText)
     .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 100)
+    .option('--csv', 'print CSV instead of text')
     .action(async (options: DriftOptions) => done(await (await import('./verbs/list-rows.ts')).drift(cli, options)))
   verb('reference', 'show the frameworks, units and properties that the service has, since when, and what changed')
     .option('--changes', 'what the newest version changed, or what differs between two')
@@ -251,7 +252,8 @@ export async function createProgram(
     'The query runs as a role that can only read. Without a query Nightferry prints how to connect, and keeps the embedded server up.',
   )
     .argument('[query]', 'one statement; the views are found without their schema')
-    .action(async (query: string | undefined, options: CommonOptions) =>
+    .option('--csv', 'print CSV instead of text')
+    .action(async (query: string | undefined, options: SqlOptions) =>
       done(await (await import('./verbs/readers.ts')).sql(cli, query, options)),
     )
   verb(

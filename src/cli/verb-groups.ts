@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { oneRun, repeated, sinceMoment, someText, wholeNumber, withFilterOptions } from './option-values.ts'
+import type { ActionsOptions } from './verbs/actions.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
 import type { ContractCheckOptions } from './verbs/contract-check.ts'
 import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
@@ -130,6 +131,27 @@ export function addRunVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => 
     .action(async (run: number | undefined, options: CommonOptions) =>
       done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
     )
+  verb(
+    'actions',
+    'list what people did: who, when, on what, why, and what came of it',
+    'Who started a run stands with the run: asked_by of nightferry runs --json.',
+  )
+    .option('--verb <verb>', 'only what was done with this verb, such as retry', someText)
+    .option('--submission <number>', 'only what was done about this submission', someNumber)
+    .option('--run <id>', 'only what was done about this run, or about one of its submissions', someNumber)
+    .option(
+      '--partner-id <id>',
+      'only what was done about one hotel, its rows, or submissions that carried one',
+      someText,
+    )
+    .option('--stream <name>', 'only what was done about this stream', someText)
+    .option('--job <job>', 'only what was done about this job', someText)
+    .option('--since <time>', 'only what was done since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000_000), 100)
+    .option('--csv', 'print CSV instead of text')
+    .action(async (options: ActionsOptions) => done(await (await import('./verbs/actions.ts')).actions(cli, options)))
 }
 
 /** The verbs of two words. */
