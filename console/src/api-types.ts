@@ -273,6 +273,8 @@ export interface ListSubmissionsData {
   submissions: Record<string, unknown>[];
 }
 
+export type GetSubmissionBodyData = string;
+
 export interface ListWavesData {
   waves: Record<string, unknown>[];
   parked: Record<string, unknown>[] | null;

@@ -119,12 +119,21 @@ export function addRunVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => 
     )
   verb(
     'submissions',
-    'list the requests of a run',
+    'list the requests of a run, or show one of them: the rows that it carried, or its body as it was sent',
     'Nightferry shows the state, the correlation id, the rows and the times of each.',
   )
+    .argument('[submission]', 'the one of which the rows are listed, with what became of each', someNumber)
     .option('--run <id>', ...oneRun)
-    .action(async (options: SubmissionsOptions) =>
-      done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
+    .option('--body', 'print the body of the one, byte for byte as it was sent')
+    .option('--partner-id <id>', "only one hotel's rows of the one, or with --body its elements", someText)
+    .option('--limit <count>', 'how many rows of the one to show', wholeNumber(1, 10_000_000), 100)
+    .option('--csv', 'print the rows of the one as CSV')
+    .action(async (submission: number | undefined, options: SubmissionsOptions) =>
+      done(
+        await (submission === undefined
+          ? (await import('./verbs/list-runs.ts')).submissions(cli, options)
+          : (await import('./verbs/one-submission.ts')).oneSubmission(cli, submission, options)),
+      ),
     )
   verb('waves', 'show which request of a run released which, and what is still parked behind what')
     .argument('[run]', ...oneRun)
