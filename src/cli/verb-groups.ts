@@ -4,6 +4,7 @@ import { oneRun, repeated, sinceMoment, someText, wholeNumber, withFilterOptions
 import type { ActionsOptions } from './verbs/actions.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
 import type { ContractCheckOptions } from './verbs/contract-check.ts'
+import type { EvidenceOptions } from './verbs/evidence.ts'
 import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
 import type { ReportOptions } from './verbs/show-report.ts'
 import type { RereadOptions } from './verbs/reread.ts'
@@ -161,6 +162,17 @@ export function addRunVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => 
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000_000), 100)
     .option('--csv', 'print CSV instead of text')
     .action(async (options: ActionsOptions) => done(await (await import('./verbs/actions.ts')).actions(cli, options)))
+  verb(
+    'evidence',
+    'write what is known of one hotel into a folder, for an audit or a dispute',
+    'It holds the rows, what was sent of them and in which requests, what became of it, and what people did. The manifest has the SHA-256 digest of each file.',
+  )
+    .requiredOption('--partner-id <id>', 'which hotel', someText)
+    .option('--year <year>', 'leave out rows of other years', wholeNumber(1900, 2100))
+    .requiredOption('--out <folder>', 'the folder to write, which is not there yet', someText)
+    .action(async (options: EvidenceOptions) =>
+      done(await (await import('./verbs/evidence.ts')).evidence(cli, options)),
+    )
 }
 
 /** The verbs of two words. */

@@ -127,7 +127,7 @@ export type TracedCompany = {
 }
 
 /** Which company a hotel is at the service, and what searches brought back of it; null while it is not mapped. */
-async function traceCompany(db: Database, partnerId: string): Promise<TracedCompany | null> {
+export async function traceCompany(db: Database, partnerId: string): Promise<TracedCompany | null> {
   const { rows } = await sql<TracedCompany>`
     select mapping.company_id, mapped_at, mapping.submission_id as mapped_by_submission, companies.name,
            companies.changed_at, companies.removed_at,

@@ -58,7 +58,7 @@ type NoBodyCode =
   | 'body_damaged'
 
 /** Why there is no body to show. */
-class NoBody extends Error {
+export class NoBody extends Error {
   readonly code: NoBodyCode
 
   constructor(code: NoBodyCode, message: string, options?: ErrorOptions) {
