@@ -273,6 +273,8 @@ export interface ListSubmissionsData {
   submissions: Record<string, unknown>[];
 }
 
+export type GetSubmissionBodyData = string;
+
 export interface ListWavesData {
   waves: Record<string, unknown>[];
   parked: Record<string, unknown>[] | null;
@@ -578,9 +580,12 @@ export interface ListActionsData {
     action_id: number;
     verb: string;
     acted_by: string;
+    host: string;
     acted_at: string;
     submission_id: number | null;
+    correlation_id: string | null;
     rows: number;
+    asked: Partial<Record<string, string>>;
     result: string | null;
   }[];
   /** There are more than `limit`. */

@@ -2,14 +2,13 @@ import { Argument, Command } from 'commander'
 import { type Cli, type CommonOptions, type ExitCode, fitTables, widthOf } from './cli.ts'
 import {
   addConformanceOptions,
-  oneRun,
   repeated,
   sinceMoment,
   someText,
   wholeNumber,
   withFilterOptions,
 } from './option-values.ts'
-import { addActionVerbs, addNestedVerbs } from './verb-groups.ts'
+import { addActionVerbs, addNestedVerbs, addRunVerbs } from './verb-groups.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
 import type { Shell } from './verbs/completion.ts'
 import type { ConformanceOptions } from './verbs/conformance.ts'
@@ -20,10 +19,9 @@ import type { DifferencesOptions } from './verbs/differences.ts'
 import type { DoctorOptions } from './verbs/doctor.ts'
 import type { InitOptions } from './verbs/init.ts'
 import type { DriftOptions, ListOptions } from './verbs/list-rows.ts'
-import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
 import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
-import type { GrantOptions } from './verbs/readers.ts'
+import type { GrantOptions, SqlOptions } from './verbs/readers.ts'
 import type { ReferenceOptions } from './verbs/reference.ts'
 import type { RehearseOptions } from './verbs/rehearse.ts'
 import type { RunOptions } from './verbs/run.ts'
@@ -174,23 +172,7 @@ export async function createProgram(
     .action(async (job: string, _: unknown, command: Command) =>
       done(await (await import('./verbs/jobs.ts')).resume(cli, job, command.optsWithGlobals())),
     )
-  verb('runs', 'list the newest runs and their verdicts')
-    .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000), 20)
-    .action(async (options: RunsOptions) => done(await (await import('./verbs/list-runs.ts')).runs(cli, options)))
-  verb(
-    'submissions',
-    'list the requests of a run',
-    'Nightferry shows the state, the correlation id, the rows and the times of each.',
-  )
-    .option('--run <id>', ...oneRun)
-    .action(async (options: SubmissionsOptions) =>
-      done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
-    )
-  verb('waves', 'show which request of a run released which, and what is still parked behind what')
-    .argument('[run]', ...oneRun)
-    .action(async (run: number | undefined, options: CommonOptions) =>
-      done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
-    )
+  addRunVerbs(verb, cli, done)
   const listed = {
     rejected: 'list the rows that the service rejected, with its own words',
     invalid: 'list the rows that cannot be right and were not sent, with the reasons',
@@ -255,6 +237,7 @@ export async function createProgram(
   verb('drift', 'list what the service has of rows that are gone here, and of hotels that became another company')
     .option('--stream <name>', 'only what belongs to this stream', someText)
     .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 100)
+    .option('--csv', 'print CSV instead of text')
     .action(async (options: DriftOptions) => done(await (await import('./verbs/list-rows.ts')).drift(cli, options)))
   verb('reference', 'show the frameworks, units and properties that the service has, since when, and what changed')
     .option('--changes', 'what the newest version changed, or what differs between two')
@@ -270,7 +253,8 @@ export async function createProgram(
     'The query runs as a role that can only read. Without a query Nightferry prints how to connect, and keeps the embedded server up.',
   )
     .argument('[query]', 'one statement; the views are found without their schema')
-    .action(async (query: string | undefined, options: CommonOptions) =>
+    .option('--csv', 'print CSV instead of text')
+    .action(async (query: string | undefined, options: SqlOptions) =>
       done(await (await import('./verbs/readers.ts')).sql(cli, query, options)),
     )
   verb(

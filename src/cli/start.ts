@@ -96,7 +96,15 @@ function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {
 }
 
 /** Errors in the command line or the configuration. */
-const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])
+const usageCodes = new Set([
+  'usage',
+  'config_invalid',
+  'contract_invalid',
+  'submission_unknown',
+  'body_unwritten',
+  'body_removed',
+  'role_unknown',
+])
 
 /**
  * Runs the verb of a command line to its end. Nothing of the process is touched but what `cli` holds, so anyone who has

@@ -11,12 +11,13 @@ import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/copy-text.ts'
 import { shownZone } from '../jobs/known-jobs.ts'
+import { acceptsGzip } from '../network/accepts-gzip.ts'
 import { limitConnections } from '../network/limit-connections.ts'
 import { ConsoleDoor, type Session } from './console/console-door.ts'
 import { serveConsole } from './console/serve-console.ts'
 import { bearerOf, isOurHost, isOurOrigin, refusalOf, servesThisMachineAlone } from './may-enter.ts'
 import { Problem, type ProblemBody, problemOf } from './problem.ts'
-import { Answer, type HttpContext, Plain, type Route } from './route.ts'
+import { Answer, FileAnswer, type HttpContext, Plain, type Route } from './route.ts'
 
 /** The largest body that any action has is a few filters. Bytes. */
 const maxBodyBytes = 64 * 1024
@@ -155,8 +156,10 @@ export function buildHttpServer(
       query: query as never,
       body: body as never,
       actor: actorOf(request, session),
+      takesGzip: acceptsGzip(request.headers['accept-encoding']),
     }
     const answer = one.access === 'act' ? await act(() => one.handle(context, call)) : await one.handle(context, call)
+    if (answer instanceof FileAnswer) return reply.headers(answer.headers).send(answer.content)
     if (answer instanceof Plain) {
       const { content } = answer
       if (typeof content === 'string') return reply.type(answer.type).send(context.conceal(content))

@@ -19,6 +19,8 @@ const statusOf: Readonly<Record<string, number>> = {
   usage: 400,
   config_invalid: 400,
   submission_unknown: 404,
+  body_unwritten: 409,
+  body_removed: 410,
   submission_state: 409,
   submission_busy: 409,
   submission_elsewhere: 409,

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Actor } from '../db/actions/record-action.ts'
 import type { Database } from '../db/database.ts'
@@ -37,7 +38,14 @@ export type HttpContext = {
   stopping: AbortSignal
 }
 
-type Call<Params, Query, Body> = { params: Params; query: Query; body: Body; actor: Actor }
+type Call<Params, Query, Body> = {
+  params: Params
+  query: Query
+  body: Body
+  actor: Actor
+  /** Whether the client takes an answer in gzip. */
+  takesGzip: boolean
+}
 
 /** An answer that is written already: a text of its own type, or events that follow one another. */
 export class Plain {
@@ -45,6 +53,24 @@ export class Plain {
   readonly content: string | AsyncIterable<string>
   constructor(type: string, content: string | AsyncIterable<string>) {
     this.type = type
+    this.content = content
+  }
+}
+
+/** A file, byte for byte: nothing in it is replaced. */
+export class FileAnswer {
+  readonly headers: Readonly<Record<string, string | number>>
+  readonly content: Readable
+
+  /** @param about its name, type, bytes as they go out, and whether those are in gzip. */
+  constructor(about: { name: string; type: string; bytes: number; gzip: boolean }, content: Readable) {
+    this.headers = {
+      'content-type': about.type,
+      'content-length': about.bytes,
+      'content-disposition': `attachment; filename="${about.name}"`,
+      vary: 'accept-encoding',
+      ...(about.gzip && { 'content-encoding': 'gzip' }),
+    }
     this.content = content
   }
 }

@@ -23,7 +23,7 @@ const spellings = [
 
 /** Types that list codes as a union of literals. */
 const unions =
-  /(?:readonly code:|type HttpErrorCode =|type ActionRefusedCode =|type ReaderErrorCode =)((?:\s*(?:\/\*\*[^\n]*\*\/\s*)?\|?\s*'\w+')+)/g
+  /(?:readonly code:|type HttpErrorCode =|type ActionRefusedCode =|type ReaderErrorCode =|type NoBodyCode =)((?:\s*(?:\/\*\*[^\n]*\*\/\s*)?\|?\s*'\w+')+)/g
 
 describe('docs/errors.md', () => {
   const sandboxAnswers = section(page, 'What the sandbox answers')

@@ -88,20 +88,22 @@ describe('every route that reads', () => {
 })
 
 describe('every route that acts', () => {
-  const acts = routes.filter(({ access }) => access === 'act')
+  const acts = routes.filter(({ access }) => access === 'act').map(({ path, method }) => [path, method] as const)
 
-  it.each(some(acts).map(({ path }) => path))('refuses a token that only reads: %s', async (path) => {
+  const sent = (method: string) => (method === 'GET' ? {} : posted({}))
+
+  it.each(some(acts))('refuses a token that only reads: %s', async (path, method) => {
     const answer = await api.ask(path.replace(/\{\w+\}/, '1').replace('jobs/1', 'jobs/nightly-sync'), {
-      ...posted({}),
+      ...sent(method),
       headers: { ...bearer(tokens.read), 'content-type': 'application/json' },
     })
     expect(answer.status).toBe(403)
     expect(await answer.json()).toMatchObject({ code: 'token_reads_only' })
   })
 
-  it.each(acts.map(({ path }) => path))('refuses a page of another origin: %s', async (path) => {
+  it.each(acts)('refuses a page of another origin: %s', async (path, method) => {
     const answer = await api.ask(path.replace(/\{\w+\}/, '1'), {
-      ...posted({}),
+      ...sent(method),
       headers: { origin: 'https://evil.example', 'content-type': 'application/json' },
     })
     expect(answer.status).toBe(403)

@@ -81,6 +81,7 @@ test.each([
   'differences',
   'retry --all',
   'resend --all',
+  'actions',
 ])('%s loads neither the queue nor the server, the sandbox or what sends rows', async (line) => {
   const loaded = await loadedBy(...line.split(' '))
   expect(loaded.stderr).toBe('')

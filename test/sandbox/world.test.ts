@@ -4,7 +4,7 @@ import { add, divide, formatDecimal, multiply, parseDecimal, zero } from '../../
 import { durationsWith, processingMs } from '../../src/sandbox/durations.ts'
 import { companyIdAt, hotelAt } from '../../src/sandbox/hotels.ts'
 import { parseDuration } from '../../src/sandbox/parse-duration.ts'
-import { acceptsGzip } from '../../src/sandbox/server/accepts-gzip.ts'
+import { acceptsGzip } from '../../src/network/accepts-gzip.ts'
 import { uuidFrom } from '../../src/sandbox/uuid-from.ts'
 import { some } from '../helpers/some.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'

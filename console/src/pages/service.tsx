@@ -122,7 +122,9 @@ export function Service(_props: PageProps) {
               { name: 'When', of: ({ acted_at }) => momentWords(acted_at), kind: 'key' },
               { name: 'Verb', of: ({ verb }) => verb, kind: 'key' },
               { name: 'By', of: ({ acted_by }) => acted_by },
+              { name: 'Submission', of: ({ submission_id }) => submission_id, kind: 'number' },
               { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
+              { name: 'Asked', of: ({ asked }) => askedWords(asked), kind: 'words' },
               { name: 'Result', of: ({ result }) => result },
             ]}
           />
@@ -130,6 +132,12 @@ export function Service(_props: PageProps) {
       </Panel>
     </>
   )
+}
+
+function askedWords(asked: Partial<Record<string, string>>): string {
+  return Object.entries(asked)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
 }
 
 function Standing({ of }: { of: GetServiceData }) {

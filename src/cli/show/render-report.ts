@@ -1,3 +1,4 @@
+import type { Run } from '../../db/tables/run-tables.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
@@ -13,8 +14,23 @@ const verdictWords = {
 /** Rows that something is wrong with, as many as fit a glance. */
 const rowsShown = 12
 
+/** A run that has ended with a report, or failed. */
+type EndedRun = Pick<Run, 'run_id' | 'state' | 'step' | 'failure' | 'report'>
+
+/** How a run ended, as `--json` prints it: its report, or its failure. */
+export function endDocument({ run_id, state, failure, report }: EndedRun): object {
+  return state === 'failed' ? { run_id, verdict: 'failed', failure } : (report as RunReport)
+}
+
+/** The same as a person reads it. */
+export function renderEnd(run: EndedRun): string {
+  if (run.state !== 'failed') return renderReport(run.report as RunReport)
+  const { step, code, message } = run.failure ?? { step: run.step, code: 'internal_error', message: '' }
+  return `Run ${run.run_id} failed at the step ${step} (${readable(code)}):\n  ${readable(message)}\n`
+}
+
 /** The report of a run as a person reads it in the morning. */
-export function renderReport(report: RunReport): string {
+function renderReport(report: RunReport): string {
   const head = `Run ${report.run_id} of ${report.job}: ${verdictWords[report.verdict]}`
   const when = `${moment(report.started_at)} UTC, ${duration(report.duration_ms)}${report.resumed > 0 ? `, resumed ${counted(report.resumed, 'time')}` : ''}`
   const parts = [

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { type Cli, printLine, tableWidth } from '../cli.ts'
+import { type Cli, printLine, tableWidth, UsageError } from '../cli.ts'
 import { readable } from './readable.ts'
 
 export type Cell = string | number | null
@@ -131,10 +131,16 @@ export function textWidth(text: string): number {
 /** How a verb prints a list. */
 type Form = { limit: number; json?: boolean; csv?: boolean }
 
+/** @throws {UsageError} when a list is wanted in two forms at once. */
+export function requireOneForm({ json, csv }: Omit<Form, 'limit'>): void {
+  if (csv && json) throw new UsageError('--csv and --json: choose one')
+}
+
 /**
  * As many of a list as were asked for, which was read with one row beyond the limit. Beside JSON and CSV it says on
  * standard error that it was cut: neither has a place for that.
  * @param noun what its rows are, of a verb that has several lists.
+ * @param which of them come first.
  * @returns with `cut` what stands under a table; null where everything is shown.
  */
 export function cutList<T>(
@@ -142,9 +148,10 @@ export function cutList<T>(
   { limit, json, csv }: Form,
   rows: readonly T[],
   noun?: string,
+  which: 'newest' | 'first' = 'newest',
 ): { rows: T[]; cut: string | null } {
   if (rows.length <= limit) return { rows: [...rows], cut: null }
-  const cut = `The newest ${limit}${noun === undefined ? '' : ` ${noun}`}; --limit shows more.`
+  const cut = `The ${which} ${limit}${noun === undefined ? '' : ` ${noun}`}; --limit shows more.`
   if (json || csv) printLine(cli.stderr, cut)
   return { rows: rows.slice(0, limit), cut }
 }

@@ -12,7 +12,7 @@ import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { namedFilters } from '../option-values.ts'
 import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
-import { cutList, table } from '../show/table.ts'
+import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 
 export type ChangesOptions = CommonOptions & {
@@ -29,7 +29,7 @@ export type ChangesOptions = CommonOptions & {
  * @throws {UsageError} when there is no such run.
  */
 export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCode> {
-  if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
+  requireOneForm(options)
   const { run, since, partnerId, limit } = options
   return await withDatabase(cli, options, async ({ db }) => {
     if (run !== undefined && !(await runExists(db, run))) throw new UsageError(`There is no run ${run}`)

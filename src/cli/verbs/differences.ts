@@ -17,7 +17,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import { namedFilters } from '../option-values.ts'
 import { csv, moment, readable, shortened } from '../show/readable.ts'
 import { differenceRow } from '../show/row-words.ts'
-import { cutList, table } from '../show/table.ts'
+import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 
 export type DifferencesOptions = CommonOptions & {
@@ -33,7 +33,7 @@ export type DifferencesOptions = CommonOptions & {
  * `--kind foreign` calculator inputs that are there and were never sent by us.
  */
 export async function differences(cli: Cli, options: DifferencesOptions): Promise<ExitCode> {
-  if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
+  requireOneForm(options)
   const filter = filterOf(options)
   return await withDatabase(cli, options, async ({ db }) => {
     const inputs = cutList(cli, options, await listDifferences(db, filter, options.limit + 1), 'inputs')

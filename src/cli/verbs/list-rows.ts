@@ -1,5 +1,6 @@
 import { requirementsOf } from '../../config/require-settings.ts'
 import {
+  type DriftRow,
   driftRows,
   type ListedRow,
   type ListedState,
@@ -7,12 +8,12 @@ import {
   rowsInState,
 } from '../../db/ledger/rows-in-state.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { type FilterOptions, namedFilters } from '../option-values.ts'
 import { filterOf, readContract, requireStream } from '../read-config.ts'
 import { counted, csv, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
-import { cutList, table } from '../show/table.ts'
+import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 
 export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?: boolean }
@@ -46,7 +47,7 @@ const words: Record<ListedState, { none: string; narrowed: string; next: string 
  * person can act on, and what happens next.
  */
 export async function listRows(cli: Cli, state: ListedState, options: ListOptions): Promise<ExitCode> {
-  if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
+  requireOneForm(options)
   const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
     const policies = resendPolicies(config, readContract(cli, config))
@@ -180,19 +181,21 @@ export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCo
   })
 }
 
-export type DriftOptions = CommonOptions & { stream?: string; limit: number }
+export type DriftOptions = CommonOptions & { stream?: string; limit: number; csv?: boolean }
 
 /**
  * `nightferry drift`: what is at the service and no longer in the partner's database, and what a company still holds of
  * a hotel that became another one; by row, with the company and since when.
  */
 export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> {
+  requireOneForm(options)
   const { stream = null, limit } = options
   if (stream !== null) requireStream(cli, options, stream)
   return await withDatabase(cli, options, async ({ db }) => {
     const { rows, cut } = cutList(cli, options, await driftRows(db, stream, limit + 1))
-    if (options.json) {
-      printJson(cli.stdout, rows)
+    if (options.json || options.csv) {
+      if (options.json) printJson(cli.stdout, rows)
+      else cli.stdout.write(csv(driftColumns, rows.map(driftRow)))
       return exitCodes.well
     }
     printLine(
@@ -215,4 +218,30 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
     if (cut !== null) printLine(cli.stdout, `\n${cut}`)
     return exitCodes.well
   })
+}
+
+const driftColumns = [
+  'partner_id',
+  'stream',
+  'row_key',
+  'row',
+  'why',
+  'company_id',
+  'outcome',
+  'accepted_at',
+  'gone_since',
+]
+
+function driftRow(row: DriftRow): (string | number | null)[] {
+  return [
+    row.partner_id,
+    row.stream,
+    row.row_key,
+    rowWords(row.stream, row.content),
+    row.why,
+    row.company_id,
+    row.outcome,
+    row.accepted_at?.toISOString() ?? null,
+    row.gone_since.toISOString(),
+  ]
 }

@@ -69,7 +69,14 @@ function remarksInShort({ report }: Pick<Run, 'report'>): string {
   return more.length === 0 ? first : `${first} (and ${more.length} more)`
 }
 
-export type SubmissionsOptions = CommonOptions & { run?: number }
+/** The last four are of one submission. */
+export type SubmissionsOptions = CommonOptions & {
+  run?: number
+  limit: number
+  csv?: boolean
+  body?: boolean
+  partnerId?: string
+}
 
 /** What there is to say of a request beside its counts. */
 function said(s: SubmissionReport): string {
@@ -84,6 +91,8 @@ function said(s: SubmissionReport): string {
 
 /** `nightferry submissions`: the requests of a run, the last one for the destination in use unless another is named. */
 export async function submissions(cli: Cli, options: SubmissionsOptions): Promise<ExitCode> {
+  const [flag] = [options.body && '--body', options.csv && '--csv', options.partnerId && '--partner-id'].filter(Boolean)
+  if (flag) throw new UsageError(`${flag} is for one submission: nightferry submissions <number> ${flag}`)
   return await withDatabase(cli, options, async ({ db }) => {
     const runId = options.run ?? (await newestOnLedger(db))?.run_id
     if (options.run !== undefined && !(await runExists(db, options.run))) {
@@ -100,42 +109,47 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
       cli.stdout,
       found.length === 0
         ? nothingSent(runId, others, runId === undefined ? await newestElsewhere(db) : null)
-        : table(
-            [
-              'no',
-              'kind',
-              'state',
-              'status',
-              'correlation id',
-              'rows',
-              'confirmed',
-              'inferred',
-              'rejected',
-              'unknown',
-              'sent (UTC)',
-              'settled (UTC)',
-              'said',
-            ],
-            found.map((s) => [
-              s.submission_id,
-              s.kind,
-              s.state,
-              s.task_status,
-              s.correlation_id,
-              s.rows,
-              s.confirmed,
-              s.inferred,
-              s.rejected,
-              s.unknown,
-              moment(s.attempted_at),
-              moment(s.settled_at),
-              said(s),
-            ]),
-          ),
+        : submissionsTable(found),
     )
     if (found.length > 0) for (const line of others) printLine(cli.stdout, line)
     return exitCodes.well
   })
+}
+
+/** Requests as a person reads them, one a line. */
+export function submissionsTable(found: readonly SubmissionReport[]): string {
+  return table(
+    [
+      'no',
+      'kind',
+      'state',
+      'status',
+      'correlation id',
+      'rows',
+      'confirmed',
+      'inferred',
+      'rejected',
+      'unknown',
+      'sent (UTC)',
+      'settled (UTC)',
+      'said',
+    ],
+    found.map((s) => [
+      s.submission_id,
+      s.kind,
+      s.state,
+      s.task_status,
+      s.correlation_id,
+      s.rows,
+      s.confirmed,
+      s.inferred,
+      s.rejected,
+      s.unknown,
+      moment(s.attempted_at),
+      moment(s.settled_at),
+      said(s),
+    ]),
+  )
 }
 
 /** What a run sent and another saw the end of, in words. Pure. */

@@ -14,10 +14,12 @@ import {
   UsageError,
   untilInterrupted,
 } from '../cli.ts'
-import { readable } from '../show/readable.ts'
-import { table, textWidth } from '../show/table.ts'
+import { csv, readable } from '../show/readable.ts'
+import { requireOneForm, table, textWidth } from '../show/table.ts'
 import { untilSignal } from '../whole-process.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
+
+export type SqlOptions = CommonOptions & { csv?: boolean }
 
 export type GrantOptions = CommonOptions & { all?: boolean; revoke?: boolean }
 
@@ -76,7 +78,8 @@ function warnings(role: string, { connects, tables }: Reading['now']): string[] 
  * `nightferry sql [query]`: runs one query under a role that can only read, and prints its rows; without a query it
  * says how to connect with a client of one's own, and keeps an embedded server up until it is interrupted.
  */
-export async function sql(cli: Cli, query: string | undefined, options: CommonOptions): Promise<ExitCode> {
+export async function sql(cli: Cli, query: string | undefined, options: SqlOptions): Promise<ExitCode> {
+  requireOneForm(options)
   return await withDatabase(cli, options, async ({ url, cluster }) => {
     if (query === undefined) {
       printLine(cli.stdout, cluster === null ? psql(withoutPassword(url)) : psqlOfEmbedded(url, cluster))
@@ -93,6 +96,7 @@ export async function sql(cli: Cli, query: string | undefined, options: CommonOp
         cli.stdout,
         rows.map((row) => Object.fromEntries(fields.map((name, at) => [name, row[at]]))),
       )
+    else if (options.csv) cli.stdout.write(csv(fields, rows))
     else printLine(cli.stdout, table(fields, rows))
     return exitCodes.well
   })

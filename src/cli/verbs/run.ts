@@ -18,7 +18,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import { type Ferry, openFerry, quietConfig, type RunEnds } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { byteWords, counted, moment, readable } from '../show/readable.ts'
-import { renderReport } from '../show/render-report.ts'
+import { endDocument, renderEnd } from '../show/render-report.ts'
 import { table } from '../show/table.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 
@@ -124,18 +124,13 @@ export async function runToEnd(
 }
 
 function shownEnd(cli: Cli, ended: RunProgress, asText: boolean): RunEnded {
+  const document = endDocument(ended)
   if (ended.state === 'failed') {
-    const { step, code, message } = ended.failure ?? { step: ended.step, code: 'internal_error', message: '' }
-    printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)
-    printLine(cli.stderr, `  ${readable(message)}`)
-    return {
-      code: exitCodes.failed,
-      document: { run_id: ended.run_id, verdict: 'failed', failure: ended.failure },
-    }
+    cli.stderr.write(renderEnd(ended))
+    return { code: exitCodes.failed, document }
   }
-  const report = ended.report as RunReport
-  if (asText) cli.stdout.write(renderReport(report))
-  return { code: exitCodeOf(report.verdict), document: report }
+  if (asText) cli.stdout.write(renderEnd(ended))
+  return { code: exitCodeOf((ended.report as RunReport).verdict), document }
 }
 
 function exitCodeOf(verdict: RunReport['verdict']): ExitCode {

@@ -42,13 +42,3 @@ export async function recordAction(trx: Transaction<Schema>, action: NewAction):
 export async function recordResult(db: Database, actionId: number, result: string): Promise<void> {
   await db.updateTable('action').set({ result }).where('action_id', '=', actionId).execute()
 }
-
-/** What people did, newest first. */
-export async function newestActions(db: Database, limit: number) {
-  return await db
-    .selectFrom('action')
-    .select(['action_id', 'verb', 'acted_by', 'acted_at', 'submission_id', 'rows', 'result'])
-    .orderBy('action_id', 'desc')
-    .limit(limit)
-    .execute()
-}

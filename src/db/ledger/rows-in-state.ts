@@ -218,7 +218,7 @@ export async function parkedGroups(
 }
 
 /** A row that the service has, or may have, where the partner wants it no longer. */
-type DriftRow = {
+export type DriftRow = {
   stream: string
   partner_id: string
   row_key: string

@@ -82,6 +82,22 @@ export async function newestOnLedger(db: Database): Promise<Run | undefined> {
     .executeTakeFirst()
 }
 
+/**
+ * The newest run for the destination in use that has ended, well or not.
+ * @param job of this job; null: of any that works with the ledger.
+ */
+export async function newestEnded(db: Database, job: string | null): Promise<Run | undefined> {
+  return await db
+    .selectFrom('run')
+    .selectAll()
+    .where('state', 'in', ['finished', 'failed'])
+    .where('job', job === null ? '<>' : '=', job ?? besideOthers)
+    .where(isForDestination)
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
 /** A run for a destination that is not in use, and the name of that. */
 export type RunElsewhere = { run_id: number; destination: string }
 

@@ -233,8 +233,15 @@ export type SubmissionReport = {
   error_message: string | null
 }
 
-/** The submissions of a run with what became of their rows, in the order in which they were planned. */
-export async function submissionReports(db: Database, runId: number): Promise<SubmissionReport[]> {
+/**
+ * The submissions of a run with what became of their rows, in the order in which they were planned.
+ * @param only this one of them; null: all.
+ */
+export async function submissionReports(
+  db: Database,
+  runId: number,
+  only: number | null = null,
+): Promise<SubmissionReport[]> {
   const { rows } = await sql<SubmissionReport>`
     select submission_id, kind, partition, state, correlation_id, task_status, row_count as rows,
            coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
@@ -258,7 +265,7 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
         from submission_row carried where carried.submission_id = submission.submission_id
       ) told
     ) outcomes on true
-    where run_id = ${runId}
+    where run_id = ${runId} and (${only}::bigint is null or submission_id = ${only})
     order by submission_id`.execute(db)
   return rows
 }

@@ -181,23 +181,25 @@ export type GuardPlanTable = {
 export type GuardPlan = Selectable<GuardPlanTable>
 
 /** What a person did that is written down: changed what happens next, or who may read. */
-export type ActionVerb =
-  | 'retry'
-  | 'abandon'
-  | 'adopt'
-  | 'cancel'
-  | 'grant'
-  | 'revoke'
-  | 'destination'
-  | 'resend'
-  | 'repair'
-  | 'reread'
-  | 'reference'
-  | 'accept-removals'
-  | 'restore'
-  | 'approve'
-  | 'pause'
-  | 'resume'
+export const actionVerbs = [
+  'retry',
+  'abandon',
+  'adopt',
+  'cancel',
+  'grant',
+  'revoke',
+  'destination',
+  'resend',
+  'repair',
+  'reread',
+  'reference',
+  'accept-removals',
+  'restore',
+  'approve',
+  'pause',
+  'resume',
+] as const
+export type ActionVerb = (typeof actionVerbs)[number]
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

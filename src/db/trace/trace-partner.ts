@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { isAboutHotel } from '../actions/list-actions.ts'
 import { type Database, type Listed, listed } from '../database.ts'
 import { differencesOf, rowDifferencesOf } from '../differences/difference-records.ts'
 import type { Requires } from '../ledger/requirements.ts'
@@ -126,7 +127,7 @@ export type TracedCompany = {
 }
 
 /** Which company a hotel is at the service, and what searches brought back of it; null while it is not mapped. */
-async function traceCompany(db: Database, partnerId: string): Promise<TracedCompany | null> {
+export async function traceCompany(db: Database, partnerId: string): Promise<TracedCompany | null> {
   const { rows } = await sql<TracedCompany>`
     select mapping.company_id, mapped_at, mapping.submission_id as mapped_by_submission, companies.name,
            companies.changed_at, companies.removed_at,
@@ -183,11 +184,7 @@ async function traceActions(db: Database, partnerId: string, limit: number | nul
   const { rows } = await sql<TracedAction & { found: number }>`
     select verb, acted_by, acted_at, submission_id, correlation_id, asked, result, count(*) over () as found
     from action
-    where ${partnerId} in (asked ->> 'partnerId', asked ->> 'partner_id')
-       or action_id in (select retry_action from ledger where partner_id = ${partnerId})
-       or submission_id in (
-         select submission_row.submission_id from source_row join submission_row using (row_id)
-         where partner_id = ${partnerId})
+    where ${isAboutHotel(partnerId)}
     order by action_id desc
     limit ${limit}`.execute(db)
   return listed(rows.toReversed())

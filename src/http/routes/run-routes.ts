@@ -9,11 +9,13 @@ import { runProgress } from '../../db/runs/run-progress.ts'
 import { parkedBehind, takenOver, waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
+import { findBody, readCompressed, readPayload } from '../../pipeline/push/sending/kept-body.ts'
 import { Problem } from '../problem.ts'
 import {
   cutAt,
   destinationName,
   document,
+  FileAnswer,
   type HttpContext,
   limit,
   moment,
@@ -143,6 +145,28 @@ export const runRoutes: readonly Route[] = [
     handle: async ({ db }, { params: { run } }) => {
       await runNamed(db, run)
       return { submissions: await submissionReports(db, run) }
+    },
+  }),
+  route({
+    id: 'getSubmissionBody',
+    method: 'GET',
+    path: '/v1/submissions/{submission}/body',
+    summary:
+      'The body of a request, byte for byte as it was sent. It holds data of the partner, so reading is not enough',
+    access: 'act',
+    params: z.strictObject({ submission: wholeNumber.describe('The number of the request.') }),
+    answers: { 200: 'application/json' },
+    handle: async ({ db, deps }, { params: { submission }, takesGzip }) => {
+      const { bytes, compressed_bytes } = await findBody(db, submission, deps.config.push.keepPayloadsDays)
+      return new FileAnswer(
+        {
+          name: `submission-${submission}.json`,
+          type: 'application/json',
+          bytes: takesGzip ? compressed_bytes : bytes,
+          gzip: takesGzip,
+        },
+        takesGzip ? readCompressed(db, submission) : readPayload(db, submission),
+      )
     },
   }),
   route({

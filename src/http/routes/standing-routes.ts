@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { carryingJobs, night } from '../../config/known-names.ts'
 import { showableConfig } from '../../config/show-config.ts'
-import { newestActions } from '../../db/actions/record-action.ts'
+import { listActions } from '../../db/actions/list-actions.ts'
+import { given } from '../../db/ledger/row-state.ts'
 import { requireSchema } from '../../db/schema-standing.ts'
+import { actionVerbs } from '../../db/tables/run-tables.ts'
 import { findJob } from '../../jobs/trigger-run.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { judgeFreshness, newestCarried } from '../../pipeline/report/standing.ts'
-import { Problem } from '../problem.ts'
+import { knownStream, Problem } from '../problem.ts'
 import {
   Answer,
   count,
@@ -19,6 +21,7 @@ import {
   Plain,
   type Route,
   route,
+  wholeNumber,
 } from '../route.ts'
 
 /** An examination takes connections of its own: one at a time. */
@@ -81,7 +84,19 @@ export const standingRoutes: readonly Route[] = [
     path: '/v1/actions',
     summary: 'What people did with verbs, over HTTP and in the console, newest first',
     access: 'read',
-    query: z.strictObject({ limit }),
+    query: z.strictObject({
+      limit,
+      verb: z.enum(actionVerbs).optional(),
+      submission: wholeNumber.optional().describe('Only what was done about this submission.'),
+      run: wholeNumber.optional().describe('Only what was done about this run, or about one of its submissions.'),
+      partnerId: z
+        .string()
+        .optional()
+        .describe('Only what was done about one hotel, its rows, or submissions that carried one.'),
+      stream: z.string().min(1).optional().describe('Only what was done about this stream.'),
+      job: z.string().min(1).optional().describe('Only what was done about this job.'),
+      since: z.iso.datetime({ offset: true }).optional().describe('Only what was done since this moment.'),
+    }),
     answers: {
       200: z.object({
         actions: z.array(
@@ -89,17 +104,27 @@ export const standingRoutes: readonly Route[] = [
             action_id: count,
             verb: z.string(),
             acted_by: z.string(),
+            host: z.string(),
             acted_at: moment,
             submission_id: count.nullable(),
+            correlation_id: z.string().nullable(),
             rows: count,
+            asked: z.record(z.string(), z.string()),
             result: z.string().nullable(),
           }),
         ),
         more,
       }),
     },
-    handle: async ({ db }, { query }) => {
-      const found = cutAt(await newestActions(db, query.limit + 1), query.limit)
+    handle: async ({ db, deps }, { query: { limit: most, submission, run, stream, since, ...rest } }) => {
+      const filter = given({
+        ...rest,
+        submissionId: submission,
+        runId: run,
+        stream: stream === undefined ? undefined : knownStream(deps.config, stream),
+        since: since === undefined ? undefined : new Date(since),
+      })
+      const found = cutAt(await listActions(db, filter, most + 1), most)
       return { actions: found.rows, more: found.more }
     },
   }),

@@ -5,7 +5,8 @@ import { schemaName } from '../../db/migrate-to-latest.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
 import type { Deps } from '../deps.ts'
-import { readPayload, writeBody } from '../push/sending/payload.ts'
+import { readPayload } from '../push/sending/kept-body.ts'
+import { writeBody } from '../push/sending/payload.ts'
 
 /** Why a row would be sent. */
 type WhySent =

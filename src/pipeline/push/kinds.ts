@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
+import type { BodyTemplate } from '../../exchange/body-template.ts'
 import type { BulkRequest, Contract, Endpoint, TaskName } from '../../exchange/contract.ts'
 import type { GenericKind, ResultFileNames } from '../../exchange/generic-kinds.ts'
 import { StopRun } from '../deps.ts'
-import { type Filling, fillTemplate } from '../preflight/fill-template.ts'
+import { columnValue, type Filling, fillTemplate } from '../preflight/fill-template.ts'
 import { documentKinds, isDocumentKind, type KindName, kindNames, searchKind } from '../streams/kind-names.ts'
 import { streamsCarriedBy } from '../streams/our-streams.ts'
 import { text } from '../streams/rules/row-content.ts'
@@ -39,6 +41,10 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
     partitionBy: null,
     maxRows: (push) => push.maxCompaniesPerMapping,
     writeBody: writeCompanyMappings,
+    elements: {
+      list: (contract) => contract.names.companyMappings.companies,
+      isOf: ({ names: { companyMappings: names } }, element, partnerId) => memberOf(element, names.id) === partnerId,
+    },
     outcomes: { list: (contract) => contract.names.companyMappingsResult.companies, read: mappingOutcome },
   },
   framework_answers: {
@@ -47,6 +53,11 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
     partitionBy: 'framework_id',
     maxRows: (push) => push.maxAnswersPerUpsert,
     writeBody: writeFrameworkAnswers,
+    elements: {
+      list: (contract) => contract.names.frameworkAnswers.companies,
+      isOf: ({ names: { frameworkAnswers: names } }, element, partnerId) =>
+        memberOf(element, names.identifiedBy, names.customProperty, names.value) === partnerId,
+    },
     outcomes: 'error_rows',
   },
   calculators: {
@@ -55,6 +66,11 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
     partitionBy: null,
     maxRows: (push) => push.maxCalculatorsPerUpsert,
     writeBody: writeCalculators,
+    elements: {
+      list: (contract) => contract.names.calculators.companies,
+      isOf: ({ names: { calculators: names } }, element, partnerId) =>
+        memberOf(element, names.identifier) === partnerId,
+    },
     outcomes: { list: (contract) => contract.names.calculatorsResult.companies, read: calculatorOutcome },
   },
   companies: {
@@ -63,6 +79,10 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
     partitionBy: null,
     maxRows: (push) => push.maxValuesPerUpsert,
     writeBody: writeCompanies,
+    elements: {
+      list: (contract) => contract.names.companies.companies,
+      isOf: ({ names: { companies: names } }, element, partnerId) => memberOf(element, names.identifier) === partnerId,
+    },
     outcomes: 'error_rows',
   },
   standard_holders: {
@@ -71,6 +91,11 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
     partitionBy: null,
     maxRows: (push) => push.maxHoldersPerUpsert,
     writeBody: writeStandardHolders,
+    elements: {
+      list: (contract) => contract.names.standardHolders.holders,
+      isOf: ({ names: { standardHolders: names } }, element, partnerId) =>
+        memberOf(element, names.identifier) === partnerId,
+    },
     outcomes: 'error_rows',
   },
 }
@@ -119,6 +144,11 @@ export type Kind = {
   /** Rows of a request as long as nothing better is known; absent: as many as there may be. */
   firstRows?: number
   writeBody: BodyWriter
+  /** The list of its body, and which of the elements in it are one hotel's. */
+  elements: {
+    list: (contract: Contract) => string
+    isOf: (contract: Contract, element: unknown, partnerId: string) => boolean
+  }
   /**
    * Where the outcome of each row is read: a file that names every company, or the rows that the task's error names.
    */
@@ -134,6 +164,10 @@ export function genericKind(described: GenericKind): Kind {
     maxRows: () => rows.maximum,
     firstRows: rows.default,
     writeBody: templateWriter(described),
+    elements: {
+      list: () => described.body.list,
+      isOf: (_contract, element, partnerId) => isFilledFor(described, element, partnerId),
+    },
     outcomes:
       outcomes === 'error_rows'
         ? outcomes
@@ -215,4 +249,46 @@ function settings({ customIdentifierId, groupId }: BodyContext): Pick<Filling, '
 /** An element stays one although nothing of it is known. */
 function objectOf(value: unknown): object {
   return typeof value === 'object' && value !== null ? value : {}
+}
+
+/** What stands in an object under these names, one within the other; undefined where nothing does. */
+function memberOf(value: unknown, ...names: string[]): unknown {
+  return names.reduce<unknown>(
+    (outer, name) =>
+      typeof outer === 'object' && outer !== null ? new Map(Object.entries(outer)).get(name) : undefined,
+    value,
+  )
+}
+
+/** Whether an element has a hotel's id where the template of its kind puts it, or one of the rows in it has. */
+function isFilledFor({ body, partnerId: column }: GenericKind, element: unknown, partnerId: string): boolean {
+  const { inner } = body
+  const rows = inner === null ? [] : memberOf(element, inner.list)
+  return (
+    holdsColumn(body.element, element, column, partnerId) ||
+    (inner !== null && Array.isArray(rows) && rows.some((row) => holdsColumn(inner.element, row, column, partnerId)))
+  )
+}
+
+function holdsColumn(template: BodyTemplate, value: unknown, column: string, text: string): boolean {
+  switch (template.is) {
+    case 'literal':
+    case 'setting':
+      return false
+    case 'column': {
+      if (template.column !== column) return false
+      const filled = columnValue(template, text)
+      return 'value' in filled && isDeepStrictEqual(filled.value, value)
+    }
+    case 'object':
+      return template.members.some(([name, inner]) => holdsColumn(inner, memberOf(value, name), column, text))
+    case 'list':
+      // Items that are empty were left out, so that others may stand in their places.
+      return (
+        Array.isArray(value) &&
+        template.items.some((inner) => value.some((item) => holdsColumn(inner, item, column, text)))
+      )
+    default:
+      return template satisfies never
+  }
 }

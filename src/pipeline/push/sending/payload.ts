@@ -1,9 +1,7 @@
 import { once } from 'node:events'
-import { pipeline, Readable } from 'node:stream'
-import { createGunzip, createGzip } from 'node:zlib'
+import { createGzip } from 'node:zlib'
 import { sql, type Transaction } from 'kysely'
 import type { Config } from '../../../config/schema.ts'
-import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { SourceRow } from '../../../db/tables/row-tables.ts'
 import type { SearchAsked, Submission } from '../../../db/tables/submission-tables.ts'
@@ -15,9 +13,6 @@ import { kindOf } from '../kinds.ts'
 
 /** Bytes of a stored piece: what one statement carries, and what sending holds in memory. */
 const pieceBytes = 256 * 1024
-
-/** Bytes that are decompressed at a time. */
-const inflatedAtOnce = 64 * 1024
 
 /** Characters that are compressed at a time: writers yield a company each, and a call for each would take its time. */
 const writtenAtOnce = 64 * 1024
@@ -73,17 +68,6 @@ async function* inParts(body: AsyncIterable<string>): AsyncGenerator<Buffer> {
 
 function sizeOf(parts: readonly Buffer[]): number {
   return parts.reduce((sum, part) => sum + part.length, 0)
-}
-
-/**
- * The exact body of a submission as it was stored, decompressed on the way: one piece is in memory at a time.
- * It fails where the pieces cannot be read, are damaged, or end too early.
- */
-export function readPayload(db: Database, submissionId: number): Readable {
-  const body = createGunzip({ chunkSize: inflatedAtOnce })
-  // What goes wrong ends the body, and anyone who reads it is told.
-  pipeline(Readable.from(readPieces(db, submissionId)), body, () => {})
-  return body
 }
 
 /**
@@ -228,21 +212,4 @@ async function storePiece(
   piece: Buffer,
 ): Promise<void> {
   await trx.insertInto('submission_payload').values({ submission_id: submissionId, ordinal, piece }).execute()
-}
-
-/**
- * The pieces of a submission's payload in order, one at a time: the next is fetched once this one was used.
- * An ending that came too early is noticed by the payload's length, which the submission knows.
- */
-async function* readPieces(db: Database, submissionId: number): AsyncGenerator<Buffer> {
-  for (let ordinal = 1; ; ordinal++) {
-    const row = await db
-      .selectFrom('submission_payload')
-      .select('piece')
-      .where('submission_id', '=', submissionId)
-      .where('ordinal', '=', ordinal)
-      .executeTakeFirst()
-    if (row === undefined) return
-    yield row.piece
-  }
 }

@@ -21,7 +21,8 @@ import { requestOf } from '../kinds.ts'
 import { callFailed, callSucceeded, moveSubmission, serviceAnswers } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { readPayload, storePayload, wantedOfSearch, writeBody } from './payload.ts'
+import { readPayload } from './kept-body.ts'
+import { storePayload, wantedOfSearch, writeBody } from './payload.ts'
 import { noteUnknownTasks } from './unknown-tasks.ts'
 
 /**
