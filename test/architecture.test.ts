@@ -28,7 +28,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
   ],
   http: [/^(jobs|pipeline|exchange|db|config|network)\//],
   doctor: [/^read-yaml\.ts$/, /^(jobs|pipeline|partner|exchange|db|config)\//],
-  init: [/^(pipeline\/streams|partner|exchange|config)\//],
+  init: [/^(pipeline\/streams|partner|exchange|config)\//, /^pipeline\/compare\/compared-kinds\.ts$/],
   jobs: [/^(pipeline|exchange|db|config)\//],
   webhooks: [/^(pipeline|exchange|db|config|network)\//],
   pipeline: [/^heap\.ts$/, /^(partner|exchange|db|config)\//],

@@ -6,6 +6,8 @@ import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import { hasToldPassword, passwordsOf } from '../config/show-config.ts'
 import type { Contract } from '../exchange/contract.ts'
+import { whatIsCompared } from '../pipeline/compare/what-is-compared.ts'
+import { comparedWords } from '../pipeline/report/report-words.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { readYaml } from '../read-yaml.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
@@ -57,6 +59,25 @@ function judgeOrder({ streams }: Config): Found[] {
         ]),
   ]
   return found.length > 0 ? found : [ok('Every stream waits for its hotels')]
+}
+
+/**
+ * Whether somebody would notice that the service lost what it accepted: which kinds of row that are sent a night
+ * compares with what the service shows, and of the others why not. Pure.
+ */
+export function judgeComparison({ kinds, unseen }: ReturnType<typeof whatIsCompared>): Found[] {
+  const named = (some: typeof kinds) => some.map(({ kind }) => comparedWords(kind)).join(', ')
+  const compared = kinds.filter(({ lack }) => lack === null)
+  const unshown = unseen.length === 0 ? '' : `; no search shows ${unseen.join(', ')}`
+  const all = compared.length === 0 ? 'Nothing that is sent is compared' : `Compared: ${named(compared)}`
+  const lacking = Map.groupBy(kinds, ({ lack }) => lack?.why ?? null)
+  return [
+    ok(`${all}${unshown}`),
+    ...[...lacking].flatMap(([why, some]) => {
+      const todo = some[0]?.lack?.todo
+      return todo === undefined ? [] : [advice(`Not compared: ${named(some)}, because ${why}`, todo, some[0]?.kind)]
+    }),
+  ]
 }
 
 /** Secrets that stand in the text of a configuration file as they are; a reference to a variable is none. Pure. */
@@ -240,6 +261,15 @@ export const configurationChecks: readonly Check[] = [
     group: 'configuration',
     why: 'The service finds a company by your id only after its mapping was accepted. A row that is sent before is rejected.',
     run: async (ward) => judgeOrder(await on(ward.config, 'configuration')),
+  },
+  {
+    id: 'comparison',
+    group: 'configuration',
+    why: 'What the service loses, or somebody changes there, is noticed by nobody where nothing compares it with what was sent.',
+    run: async (ward) => {
+      const config = await on(ward.config, 'configuration')
+      return judgeComparison(whatIsCompared(await on(ward.contract, 'contract'), config))
+    },
   },
   {
     id: 'secrets_in_file',

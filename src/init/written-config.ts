@@ -1,6 +1,8 @@
 import { type StreamName, streamNames } from '../config/known-names.ts'
+import type { Contract } from '../exchange/contract.ts'
 import { uuidOf } from '../exchange/wire-value.ts'
 import type { PartnerTable } from '../partner/examination.ts'
+import { comparedKinds } from '../pipeline/compare/compared-kinds.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import { joinsOf, nameOf, type Suggestion, toldNamesakes } from './suggest-streams.ts'
 import type { Named } from './told-to-init.ts'
@@ -26,6 +28,8 @@ export type Choices = {
   /** What the partner's database shows; empty where a configuration is made for a world without one. */
   tables: readonly PartnerTable[]
   suggestions: Readonly<Record<StreamName, Suggestion | null>>
+  /** The wire names of the service. */
+  contract: Contract
   /** Address of the JSON Schema of the configuration, for editors. */
   schema: string
 }
@@ -49,6 +53,7 @@ export function writtenConfig(choices: Choices): string {
     '  # Custom properties to bring back with each company.',
     ...listed(choices.properties),
     `  customPropertyIds: [${choices.properties.map(({ id }) => quoted(id)).join(', ')}]`,
+    ...searchLines(choices, ready),
     '',
     'jobs:',
     '  nightly-sync:',
@@ -89,6 +94,37 @@ function exchangeLines({ baseUrl, openKey, identifier, identifiers, group, group
 function partnerLines({ partnerUrl }: Choices): string[] {
   if (partnerUrl === null) return ['# partner.url: from PARTNER_DATABASE_URL', '']
   return ['partner:', `  url: ${quoted(partnerUrl)}`, '']
+}
+
+/** What each search shows, by its endpoint in the contract, and the name that it is given. */
+const comparedSearches = {
+  companiesSearch: { name: 'our_companies', shows: 'custom property values, and mappings by the identifier' },
+  standardHoldersSearch: { name: 'our_holders', shows: 'standards held' },
+  frameworkAnswersSearch: { name: 'our_answers', shows: 'answers and omissions' },
+} as const
+
+/** The searches with which a night compares what was sent; those of streams in comments stand in comments. */
+function searchLines({ contract, identifier, properties }: Choices, ready: readonly StreamName[]): string[] {
+  const kinds = comparedKinds(contract, identifier?.id ?? null)
+  const ids = [identifier, ...properties].flatMap((one) => (one === null ? [] : [quoted(one.id)]))
+  const body = `{ ${quoted(contract.names.companiesSearch.customPropertyIds)}: [${[...new Set(ids)].join(', ')}] }`
+  const written = Object.entries(comparedSearches).map(([search, { name, shows }]) => ({
+    active: kinds.some((kind) => kind.search === search && ready.some((stream) => kind.streams.includes(stream))),
+    lines: [
+      `  - name: ${name} # ${shows}`,
+      `    search: ${search}`,
+      ...(search === 'companiesSearch' ? [`    body: ${body}`] : []),
+    ],
+  }))
+  const active = written.filter((search) => search.active)
+  const rest = written.filter((search) => !search.active)
+  return [
+    '  # With these each nightly-sync compares what was sent with what the service shows, and notices what it lost.',
+    ...(rest.length === 0 ? [] : ['  # One in comments shows streams in comments: take the signs away from both.']),
+    `  ${active.length === 0 ? '# ' : ''}searches:`,
+    ...active.flatMap(({ lines }) => lines.map((line) => `  ${line}`)),
+    ...rest.flatMap(({ lines }) => lines.map((line) => `  # ${line}`)),
+  ]
 }
 
 function namesLines({ frameworks, fieldTypes, standards }: Choices): string[] {

@@ -3,14 +3,17 @@ import type { Config } from '../config/schema.ts'
 import type { Database, Hurry } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
+import type { Contract } from '../exchange/contract.ts'
+import { whatIsCompared } from '../pipeline/compare/what-is-compared.ts'
 import { newestOfJobs, runToTell, type Standing, standingOf, withRemarks } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
 
 /**
- * What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, what is paused, and of
- * each job that carries the data the newest run (`carrying_runs`), with that of them by which the night is judged.
+ * What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, what is paused, what is
+ * sent and not compared, and of each job that carries the data the newest run (`carrying_runs`), with that of them by
+ * which the night is judged.
  */
-export async function statusOf(db: Database, config: Config, now: Date, hurry: Hurry) {
+export async function statusOf(db: Database, config: Config, contract: Contract, now: Date, hurry: Hurry) {
   const standing = await standingOf(db, config, hurry)
   const carrying = (await newestOfJobs(db, carryingJobs(config))).map(withRemarks)
   return {
@@ -20,6 +23,9 @@ export async function statusOf(db: Database, config: Config, now: Date, hurry: H
     forecasts: await forecastsNow(db, config, now),
     paused: await pausedJobs(db),
     oldest_unaccepted_since: oldestOf(standing.streams),
+    not_compared: whatIsCompared(contract, config).kinds.flatMap(({ kind, streams, lack }) =>
+      lack === null ? [] : [{ kind, streams, ...lack }],
+    ),
   }
 }
 

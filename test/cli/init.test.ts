@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { canaries } from '../helpers/canaries.ts'
 import { ofThisFile } from '../helpers/of-this-file.ts'
@@ -25,7 +26,7 @@ async function report(file: string, env: Record<string, string>) {
   return await nightferry(folder.path, ['run', 'nightly-sync', '--json', '--config', file], quick)
 }
 
-type Report = { streams: { stream: string; read: number; sent: number }[] }
+type Report = Pick<RunReport, 'verdict' | 'comparisons'> & { streams: { stream: string; read: number; sent: number }[] }
 
 describe('on a PostgreSQL with names of its own', () => {
   beforeAll(async () => {
@@ -44,7 +45,7 @@ describe('on a PostgreSQL with names of its own', () => {
       alter table pms.certificate rename column start_date to valid_from;
       alter table pms.certificate rename column standard_id to scheme`)
   })
-  test('init goes from two flags to a report of every stream that it recognised', async () => {
+  test('init goes from two flags to reports of every stream that it recognised, and a night that notices a loss', async () => {
     const env = { ...service(), PARTNER_DATABASE_URL: world.partnerUrl, DATABASE_URL: world.databaseUrl }
     const written = await init(env, '--url', world.sandboxUrl, '--out', 'own.yaml')
     expect(written.code).toBe(0)
@@ -76,8 +77,24 @@ describe('on a PostgreSQL with names of its own', () => {
     const [kept = '', commented = ''] = text.split('\n# '.concat('  standard_holders:'))
     const edited = `  standard_holders:${commented}`.replaceAll(/\n# ?/g, '\n').replace('TODO as', 't.scheme as')
     await writeFile(join(folder.path, 'edited.yaml'), `${kept}\n${edited}`)
+    await world.sandboxPool.query(
+      'delete from sandbox.answer where ctid = (select ctid from sandbox.answer order by 1 limit 1)',
+    )
     const second = JSON.parse((await report('edited.yaml', env)).stdout) as Report
     expect(second.streams.find(({ stream }) => stream === 'standard_holders')?.read).toBeGreaterThan(0)
+    // With nothing but what init wrote, the loss is noticed.
+    expect(second.verdict).toBe('partial')
+    expect(second.comparisons).toMatchObject([
+      { kind: 'answers', absent: 1, withheld: null },
+      { kind: 'mappings', absent: 0, withheld: null },
+      { kind: 'property_values', absent: 0, withheld: null },
+      { kind: 'standard_holders', withheld: 'pull.searches has no standardHoldersSearch' },
+    ])
+    // The search of the stream that was filled in stands in comments still.
+    const status = await nightferry(folder.path, ['status', '--config', 'edited.yaml'], env)
+    expect(status.stdout).toContain('Sent, and not compared with what the service shows: standards held.')
+    const told = await nightferry(folder.path, ['doctor', '--config', 'edited.yaml'], env)
+    expect(told.stdout).toContain('advice   comparison standard_holders: Not compared: standards held')
   })
 })
 

@@ -3,11 +3,13 @@ import { describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
+import { loadContract } from '../../src/exchange/contract.ts'
 import { cursorIn, likeness, suggestStreams, toldNamesakes } from '../../src/init/suggest-streams.ts'
 import { chosenFor, type Named, saidTables, shownByService } from '../../src/init/told-to-init.ts'
 import { type Choices, dialectOf, queryOf, writtenConfig } from '../../src/init/written-config.ts'
 import type { PartnerTable } from '../../src/partner/examination.ts'
 import { patience } from '../helpers/patience.ts'
+import { packagedContract } from '../helpers/world.ts'
 
 const table = (name: string, columns: string, schema: string | null = null): PartnerTable => ({
   schema,
@@ -266,6 +268,7 @@ const choices: Choices = {
   dialect: 'postgres',
   tables: world,
   suggestions: suggestStreams(world),
+  contract: loadContract(packagedContract),
   schema: 'file:///schema.json',
 }
 
@@ -274,6 +277,25 @@ test('what is written can be used, whatever the names hold', () => {
   expect(Object.keys(config.streams)).toEqual(['properties', 'calculator_inputs', 'custom_property_values'])
   expect(config.streams.custom_property_values).toMatchObject({ capture: 'snapshot', requires: ['properties'] })
   expect(config.exchange).toMatchObject({ apiKey: null, customIdentifierId: id(1), groupId: null })
+})
+
+test('the searches with which a night compares are written for the streams that are, the others stand in comments', () => {
+  const two = { ...choices, properties: [...choices.properties, { id: id(2), name: 'Brand' }] }
+  const text = writtenConfig(two)
+  const { searches } = settings.parse(parse(text)).pull
+  const body = { customPropertyIds: [id(1), id(2)] }
+  expect(searches).toMatchObject([{ name: 'our_companies', search: 'companiesSearch', body, schedule: null }])
+  expect(searches).toHaveLength(1)
+  const taken = settings.parse(parse(text.replaceAll(/^ {2}# ( {2,}(?:- name|search|body): )/gm, '  $1'))).pull
+  expect(taken.searches.map(({ search }) => search)).toEqual([
+    'companiesSearch',
+    'standardHoldersSearch',
+    'frameworkAnswersSearch',
+  ])
+  const none = writtenConfig({ ...choices, identifier: null, properties: [], suggestions: suggestStreams([]) })
+  expect(settings.parse(parse(none)).pull.searches).toEqual([])
+  const all = none.replaceAll(/^ {2}# ( *(?:searches:|- name|search|body))/gm, '  $1')
+  expect(settings.parse(parse(all)).pull.searches).toHaveLength(3)
 })
 
 test('the tables of the database stand in the file with their columns, as comments whatever their names hold', () => {

@@ -78,10 +78,11 @@ async function writeFiles(
       prompter?.askHidden('API key:'),
       'EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE (never a flag: other users see command lines)',
     ))
+  const contract = loadContract(packagedConfig('contract.yaml'))
   const client = createExchangeClient({
     baseUrl,
     apiKey,
-    contract: loadContract(packagedConfig('contract.yaml')),
+    contract,
     concurrency: 2,
     requestsPerSecond: 10,
     connectTimeoutMs: patienceMs,
@@ -136,6 +137,7 @@ async function writeFiles(
     dialect: dialectOf(partnerUrl),
     tables,
     suggestions,
+    contract,
     schema: pathToFileURL(packagedConfig('nightferry.schema.json')).href,
   })
   settings.parse(parse(text))

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { keepRunning } from '../../embedded/open-cluster.ts'
+import { loadContract } from '../../exchange/contract.ts'
 import { boundResident } from '../../heap.ts'
 import { suggestStreams } from '../../init/suggest-streams.ts'
 import { writtenConfig } from '../../init/written-config.ts'
@@ -120,6 +121,7 @@ function sandboxConfig(world: World, baseUrl: string): string {
     standards: world.standards.map(titled),
     dialect: 'postgres',
     suggestions: suggestStreams([]),
+    contract: loadContract(packagedConfig('contract.yaml')),
     schema: pathToFileURL(packagedConfig('nightferry.schema.json')).href,
   })
 }

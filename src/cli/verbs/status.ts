@@ -6,9 +6,15 @@ import type { RunForecast } from '../../jobs/run-forecast.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
 import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
-import { elsewhereWords, missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
+import {
+  comparedWords,
+  elsewhereWords,
+  missingPropertyLines,
+  unrenewedLines,
+} from '../../pipeline/report/report-words.ts'
 import type { Standing } from '../../pipeline/report/standing.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { readContract } from '../read-config.ts'
 import { counted, duration, grouped, moment, readable, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
@@ -16,7 +22,7 @@ import { withDatabase } from '../with-database.ts'
 /** `nightferry status`: the last run and the ledger at a glance. */
 export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const standing = await statusOf(db, config, cli.now(), 'apart')
+    const standing = await statusOf(db, config, readContract(cli, config), cli.now(), 'apart')
     if (options.json) {
       printJson(cli.stdout, standing)
       return exitCodes.well
@@ -39,7 +45,11 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     for (const line of missingPropertyLines(missing.left_out, missing.left_out_in_run, missing.doubtful)) {
       printLine(cli.stdout, readable(line))
     }
-    for (const line of [...unrenewedLines(standing.not_renewed), ...standing.webhooks]) {
+    for (const line of [
+      ...unrenewedLines(standing.not_renewed),
+      ...standing.webhooks,
+      ...notComparedLines(standing.not_compared),
+    ]) {
       printLine(cli.stdout, readable(line))
     }
     for (const part of [
@@ -94,6 +104,13 @@ function jobLines({ forecasts, paused, oldest_unaccepted_since: oldest }: Awaite
     }),
     ...(oldest === null ? [] : [`The oldest change not accepted is of ${moment(oldest)} UTC.`]),
   ]
+}
+
+/** What nothing would notice the loss of. */
+function notComparedLines(kinds: Awaited<ReturnType<typeof statusOf>>['not_compared']): string[] {
+  if (kinds.length === 0) return []
+  const named = kinds.map(({ kind }) => comparedWords(kind)).join(', ')
+  return [`Sent, and not compared with what the service shows: ${named}. nightferry doctor says why.`]
 }
 
 function streamsTable(streams: Standing['streams']): string {

@@ -77,7 +77,7 @@ export const ledgerRoutes: readonly Route[] = [
     summary: 'The last run and the ledger at a glance, as `nightferry status --json`',
     access: 'read',
     answers: { 200: document },
-    handle: async ({ db, deps }) => await statusOf(db, deps.config, deps.now(), 'workers'),
+    handle: async ({ db, deps }) => await statusOf(db, deps.config, deps.contract, deps.now(), 'workers'),
   }),
   route({
     id: 'listRows',

@@ -18,9 +18,10 @@ import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { carriedStreams } from '../streams/our-streams.ts'
-import { loadAnswerTypes } from '../streams/rules/reference-index.ts'
+import { type AnswerTypes, loadAnswerTypes } from '../streams/rules/reference-index.ts'
 import { type ComparedStreams, type Counts, compareCompany, comparedCompanies, type Judge } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
+import { comparingSearch } from './what-is-compared.ts'
 
 /**
  * Compares every kind of row but calculator inputs with what the run's searches show of it: answers and omissions,
@@ -29,12 +30,13 @@ import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
  * raised.
  */
 export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
-  const kinds = comparedKinds(deps, await loadAnswerTypes(deps.pool, deps.db))
+  const kinds = comparedKinds(deps.contract, deps.required.customIdentifierId)
+  const reference = await loadAnswerTypes(deps.pool, deps.db)
   const carried = carriedStreams(deps.contract, deps.config)
   for (const kind of kinds.filter(({ streams }) => streams.some((stream) => carried.includes(stream)))) {
     await deps.db.transaction().execute(async (trx) => {
       if (!(await lockRun(trx, run.run_id))) return
-      const compared = await compareKind(deps, trx, run, kind)
+      const compared = await compareKind(deps, trx, run, kind, reference)
       await noteComparison(trx, { run_id: run.run_id, kind: kind.name, ...compared })
       deps.logger.info({ run_id: run.run_id, kind: kind.name, ...compared }, 'rows_compared')
     })
@@ -55,19 +57,22 @@ const nothing: Omit<Compared, 'withheld'> = {
   new: 0,
 }
 
-async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind: ComparedKind): Promise<Compared> {
+async function compareKind(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  run: Run,
+  kind: ComparedKind,
+  reference: AnswerTypes,
+): Promise<Compared> {
   const asked = await bodiesSent(trx, run.run_id)
-  const ofKind = deps.config.pull.searches
-    .filter(({ search }) => search === kind.search)
-    .map((search) => ({ ...search, body: asked.get(search.name) ?? search.body }))
-  if (ofKind.length === 0) return { ...nothing, withheld: `pull.searches has no ${kind.search}` }
-  const fitting = ofKind.find(({ body }) => kind.leavesOut(body) === null)
-  if (fitting === undefined) return { ...nothing, withheld: kind.leavesOut(ofKind[0]?.body ?? {}) }
+  const made = deps.config.pull.searches.map((search) => ({ ...search, body: asked.get(search.name) ?? search.body }))
+  const fitting = comparingSearch(kind, made)
+  if (typeof fitting === 'string') return { ...nothing, withheld: fitting }
   const ended = await endedSearch(trx, run.run_id, fitting)
   if (typeof ended === 'string') return { ...nothing, withheld: ended }
   const submission = { submission_id: ended.submissionId }
   await createFindings(trx)
-  const judge = await judgeOf(deps, trx, kind, fitting)
+  const judge = await judgeOf(deps, trx, kind, fitting, reference)
   const carried = carriedStreams(deps.contract, deps.config)
   const search = { ...fitting, submissionId: ended.submissionId }
   const counts = await compareAll(trx, { ...kind, carried }, judge, search)
@@ -88,10 +93,11 @@ async function judgeOf(
   trx: Transaction<Schema>,
   kind: ComparedKind,
   { name, body }: SearchSettings,
+  reference: AnswerTypes,
 ): Promise<Judge> {
   const asked = kind.properties(body)
   const shown = await shownProperties(trx, contract, name, asked)
-  return kind.judge(shown.size === 0 ? asked : shown)
+  return kind.judge(shown.size === 0 ? asked : shown, reference)
 }
 
 /** @returns null where a page is laid out otherwise than the contract assumes. */

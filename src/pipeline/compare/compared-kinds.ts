@@ -1,7 +1,6 @@
 import type { documentSearches } from '../../config/job-settings.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { idOf, instantOf, objectOf } from '../../exchange/wire-value.ts'
-import type { Deps } from '../deps.ts'
 import type { AnswerTypes } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
 import { expectedAnswer, mayBeSameAnswer, readAnswers } from './answers.ts'
@@ -22,16 +21,16 @@ export type ComparedKind = {
   /** Of a kind whose rows are values of custom properties: which of these a search with this body asks for. */
   properties: (body: Readonly<Record<string, unknown>>) => ReadonlySet<string>
   /** With the custom properties that the search shows, of those that it asked for. */
-  judge: (shown: ReadonlySet<string>) => Judge
+  judge: (shown: ReadonlySet<string>, reference: AnswerTypes) => Judge
 }
 
-/** The four kinds beside calculator inputs, which have a comparison of their own: their page is specified. */
-export function comparedKinds(
-  { contract, required }: Pick<Deps, 'contract' | 'required'>,
-  reference: AnswerTypes,
-): ComparedKind[] {
+/**
+ * The four kinds beside calculator inputs, which have a comparison of their own: their page is specified.
+ * @param customIdentifierId `exchange.customIdentifierId`.
+ */
+export function comparedKinds(contract: Contract, customIdentifierId: string | null): ComparedKind[] {
   const { companiesPage, standardHoldersPage, frameworkAnswersPage } = contract.names
-  const identifier = required.customIdentifierId.toLowerCase()
+  const identifier = customIdentifierId?.toLowerCase() ?? ''
   const propertiesAsked = (body: Readonly<Record<string, unknown>>) =>
     idsIn(body[contract.names.companiesSearch.customPropertyIds])
   const exactly = () => false
@@ -49,7 +48,7 @@ export function comparedKinds(
       },
       read: (documents) => readAnswers(contract, documents),
       properties: none,
-      judge: () => ({
+      judge: (_shown, reference) => ({
         expected: (row) => expectedAnswer(contract, reference, row),
         incomparable: mayBeSameAnswer,
       }),

@@ -58,6 +58,7 @@ function counted(count: number, noun: string): string {
 }
 
 const comparedNouns: Record<string, string> = {
+  inputs: 'calculator inputs',
   answers: 'answers and omissions',
   property_values: 'custom property values',
   standard_holders: 'standards held',

@@ -4,7 +4,9 @@ import { settings } from '../../../src/config/schema.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { oldestUnaccepted, type RowFilter } from '../../../src/db/ledger/row-state.ts'
 import { pageOfRows, type RowPlace, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { loadContract } from '../../../src/exchange/contract.ts'
 import { statusOf } from '../../../src/jobs/whole-status.ts'
+import { packagedContract } from '../../helpers/world.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 const hotels = 600
@@ -105,7 +107,8 @@ describe('rejected rows', () => {
 
 it('status says of the oldest change that is not accepted what the metrics say', async () => {
   const config = settings.parse({ exchange: {}, partner: {} })
-  const of = async () => (await statusOf(ledger.db, config, new Date(), 'none')).oldest_unaccepted_since
+  const contract = loadContract(packagedContract)
+  const of = async () => (await statusOf(ledger.db, config, contract, new Date(), 'none')).oldest_unaccepted_since
   const oldest = await oldestUnaccepted(ledger.db, {})
   expect(oldest).toBeInstanceOf(Date)
   expect(await of()).toEqual(oldest)

@@ -3,13 +3,11 @@ import { describe, expect, it, test } from 'vitest'
 import { mayBeSameAnswer } from '../../../src/pipeline/compare/answers.ts'
 import type { SentRow } from '../../../src/pipeline/compare/compare-company.ts'
 import { type ComparedKind, comparedKinds } from '../../../src/pipeline/compare/compared-kinds.ts'
-import type { Deps } from '../../../src/pipeline/deps.ts'
 import { some } from '../../helpers/some.ts'
 import { contract } from '../pull/sample-page.ts'
 import { ids, reference } from '../push/rows.ts'
 
-const required = { customIdentifierId: ids.identifier.toUpperCase() } as Deps['required']
-const kinds = new Map(comparedKinds({ contract, required }, reference).map((kind) => [kind.name, kind]))
+const kinds = new Map(comparedKinds(contract, ids.identifier.toUpperCase()).map((kind) => [kind.name, kind]))
 
 function kindOf(name: ComparedKind['name']): ComparedKind {
   const kind = kinds.get(name)
@@ -29,7 +27,7 @@ const row = (content: Record<string, unknown>, stream = 'framework_answers', par
 /** Whether what a page shows holds what a row should have left there; null: nobody can tell. */
 function isThere(name: ComparedKind['name'], documents: unknown[], sent: SentRow, body = {}): boolean | null {
   const kind = kindOf(name)
-  const wanted = kind.judge(kind.properties(body)).expected(sent)
+  const wanted = kind.judge(kind.properties(body), reference).expected(sent)
   if (wanted === null) return null
   return (
     kind
