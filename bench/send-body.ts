@@ -14,7 +14,7 @@ import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
 import { createExchangeClient } from '../src/exchange/client.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { makeRoomForRows } from '../src/heap.ts'
-import type { Deps } from '../src/pipeline/deps.ts'
+import { type Deps, sendingSetting } from '../src/pipeline/deps.ts'
 import type { OutgoingRow } from '../src/pipeline/push/bodies.ts'
 import { kinds } from '../src/pipeline/push/kinds.ts'
 import { beginSending } from '../src/pipeline/push/sending/send.ts'
@@ -141,7 +141,13 @@ async function wholeBody({ db, contract, required }: Deps, submissionId: number)
     .orderBy('source_row.row_id')
     .execute()) as unknown as OutgoingRow[]
   const reference = await loadReferenceIndex(db)
-  const context = { contract, reference, customIdentifierId: required.customIdentifierId, groupId: null, partition: '' }
+  const context = {
+    contract,
+    reference,
+    customIdentifierId: sendingSetting({ required }, 'customIdentifierId'),
+    groupId: null,
+    partition: '',
+  }
   const body = Buffer.from([...kinds.framework_answers.writeBody(rows, context)].join(''))
   const payload = await promisify(gzip)(body, { level: 3 })
   await store(db, submissionId, payload)

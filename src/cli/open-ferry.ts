@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { requireSettings } from '../config/require-settings.ts'
+import { requireService } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
 import { openDatabaseClock } from '../db/database.ts'
@@ -15,7 +15,6 @@ import type { Deps } from '../pipeline/deps.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, keyFingerprint, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { listPages } from '../pipeline/pull/search/search-pages.ts'
-import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { type Cli, printLine } from './cli.ts'
 import { createLogger, createTroubleLog, type TroubleLog } from './log.ts'
 import { checkConnections, type OpenDatabase, openDatabase } from './open-database.ts'
@@ -116,7 +115,8 @@ export async function openReadyFerry(
     await telemetry?.close()
   }
   try {
-    await loadDialect({ url: ferry.deps.required.partnerUrl })
+    const { partnerUrl } = ferry.deps.required
+    if (partnerUrl !== null) await loadDialect({ url: partnerUrl })
     if (by !== 'rehearsal') telemetry = await openTelemetry(cli, ferry.logger, ferry.secrets)
     const runEnded = async (runId: number) => {
       ferry.ends.tell()
@@ -185,7 +185,7 @@ export async function openStages(
   access: 'migrate' | 'write' = 'write',
 ): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'>; trouble: TroubleLog }> {
   const contract = readContract(cli, config)
-  const required = requireSettings(config, needsGroup(contract, config.streams))
+  const required = requireService(config)
   const secrets = secretValues(config)
   const logger = createLogger(cli.stderr, config.log.level, secrets, by === 'follower')
   const trouble = createTroubleLog(logger)
@@ -228,7 +228,7 @@ export async function openStages(
       maxAnswerBytes: config.exchange.maxAnswerBytes,
       logger,
     })
-    const partnerUrl = await database.resolveUrl(required.partnerUrl)
+    const partnerUrl = required.partnerUrl === null ? null : await database.resolveUrl(required.partnerUrl)
     // A person who has fixed the key should not have to wait until a daemon finds out. If it is refused still, so is
     // the first call that needs it, which says so.
     if (by !== 'daemon' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})

@@ -84,6 +84,7 @@ export async function createProgram(
     .option('--table <stream=table>', 'the table of a stream, such as properties=houses; repeatable', repeated)
     .option('--column <stream.column=column>', 'a column of it, such as properties.partner_id=no; repeatable', repeated)
     .option('--field-types', 'also list field types by name, from one calculators search at the service')
+    .option('--read-only', 'for somebody who sends nothing: no identifier, group, database or stream')
     .option('--out <file>', 'the file to write', 'nightferry.yaml')
     .option('--secrets-file <file>', 'also write the secrets to this file, for the shell, readable by you alone')
     .option('--force', 'overwrite files that are there')

@@ -65,7 +65,6 @@ export async function nobodyLike(db: Database, partnerId: string): Promise<Usage
   const { near, examples } = await likePartnerIds(db, partnerId)
   const head = `Nothing was ever read of a hotel '${partnerId}'.`
   if (near.length > 0) return new UsageError(`${head} Was ${near.join(' or ')} meant?`)
-  if (examples.length === 0)
-    return new UsageError(`${head} Nothing was read of any: nightferry run nightly-sync begins.`)
+  if (examples.length === 0) return new UsageError(`${head} No run has read any hotel yet.`)
   return new UsageError(`${head} Ids are those of the partner's database, such as ${examples.join(', ')}`)
 }

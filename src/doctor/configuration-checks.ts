@@ -2,7 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { ConfigError, variablesWithFile } from '../config/environment.ts'
-import { requireSettings } from '../config/require-settings.ts'
+import { hasStreams } from '../config/known-names.ts'
+import { requireToServe } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import { hasToldPassword, passwordsOf } from '../config/show-config.ts'
 import type { Contract } from '../exchange/contract.ts'
@@ -18,6 +19,12 @@ function problemsOf(caught: unknown): Found[] {
   return caught.problems.map(({ path, message }) =>
     error(`${path || '(top)'}: ${message}`, `fix ${path || 'the file'}`, path),
   )
+}
+
+/** Pure. */
+function settingsWords(config: Config): string {
+  if (!hasStreams(config)) return 'Everything is set that runs need which only read at the service; no stream is sent'
+  return `Everything that a run needs is set, for ${Object.keys(config.streams).length} streams`
 }
 
 /** Streams that are sent before the hotels that they belong to. Pure. */
@@ -66,6 +73,7 @@ function judgeOrder({ streams }: Config): Found[] {
  * compares with what the service shows, and of the others why not. Pure.
  */
 export function judgeComparison({ kinds, unseen }: ReturnType<typeof whatIsCompared>): Found[] {
+  if (kinds.length + unseen.length === 0) return [ok('Nothing is sent, so there is nothing to compare')]
   const named = (some: typeof kinds) => some.map(({ kind }) => comparedWords(kind)).join(', ')
   const compared = kinds.filter(({ lack }) => lack === null)
   const unshown = unseen.length === 0 ? '' : `; no search shows ${unseen.join(', ')}`
@@ -219,8 +227,8 @@ export const configurationChecks: readonly Check[] = [
       const config = await on(ward.config, 'configuration')
       const contract = await on(ward.contract, 'contract')
       try {
-        requireSettings(config, needsGroup(contract, config.streams))
-        return [ok(`Everything that a run needs is set, for ${Object.keys(config.streams).length} streams`)]
+        requireToServe(config, needsGroup(contract, config.streams))
+        return [ok(settingsWords(config))]
       } catch (missing) {
         return problemsOf(missing)
       }

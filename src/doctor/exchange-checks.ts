@@ -22,6 +22,7 @@ import {
   judgeProfileUse,
   keyTrouble,
 } from './judge-service.ts'
+import { ofPartner } from './partner-checks.ts'
 import { advice, CannotLook, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 /** Specification, Authentication 6: the key, then its profile and what it owns, then the results item by item. */
@@ -136,7 +137,7 @@ export const clockChecks: readonly Check[] = [
       })
     },
   },
-  {
+  ofPartner({
     id: 'clock_of_partner',
     group: 'clocks',
     why,
@@ -144,7 +145,7 @@ export const clockChecks: readonly Check[] = [
       const partner = await on(ward.partner, 'partner_reached')
       return await measured("the partner's database", ward, () => partner.clock())
     },
-  },
+  }),
   {
     id: 'clock_of_service',
     group: 'clocks',

@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/environment.ts'
+import { night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { JobPause } from '../db/runs/job-requests.ts'
 import { carriedThrough, isPart, type RunElsewhere } from '../db/runs/newest-runs.ts'
@@ -11,7 +12,7 @@ import { advice, error, type Found, ok, warning } from './ward.ts'
 type Scheduled = { job: string; setting: Config['jobs']['nightly-sync']; next: Date | null | Error }
 
 /** The schedules of all jobs. Without any nothing happens by itself; of a job that has none nothing is said. Pure. */
-export function judgeSchedules(jobs: readonly Scheduled[]): Found[] {
+export function judgeSchedules(jobs: readonly Scheduled[], carrying: readonly string[] = [night]): Found[] {
   const found = jobs.flatMap(({ job, setting: { schedule, timeZone }, next }) => {
     if (next === null) return []
     if (next instanceof Error) {
@@ -22,7 +23,7 @@ export function judgeSchedules(jobs: readonly Scheduled[]): Found[] {
     return [ok(`The next run of ${job} is due ${minuteOf(next)} UTC (${schedule} in ${timeZone})`)]
   })
   if (found.length > 0) return found
-  const todo = 'set jobs.nightly-sync.schedule, and keep nightferry serve running'
+  const todo = `set jobs.${carrying[0]}.schedule, and keep nightferry serve running`
   return [advice('There is no schedule: runs begin by hand alone', todo)]
 }
 

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
+import { hasStreams } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
 import type { Destination } from '../db/tables/service-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
-import { addressOf, mayBeAt, placeOf } from '../pipeline/destination/find-destination.ts'
+import { addressOf, mayBeAt, mayBeNamedBy, placeOf } from '../pipeline/destination/find-destination.ts'
 import { amountOf } from '../pipeline/report/report-words.ts'
 import { advice, error, type Found, ok, warning } from './ward.ts'
 
@@ -34,7 +35,7 @@ export function judgeKey({ error: failure, odd, breaker }: KeyAnswer): Found[] {
     if (breaker === null) return [well]
     return [
       well,
-      advice('the service denied the key earlier, and nothing has been sent since', 'nightferry run nightly-sync'),
+      advice('the service denied the key earlier, and no run has called it since', 'start a run: nightferry jobs'),
     ]
   }
   const hint = odd === null ? '' : ` The key ${odd}.`
@@ -80,7 +81,8 @@ export function judgeProfileUse(
   const id = exchange.customIdentifierId
   const property = properties.find((one) => id !== null && same(one.id, id))
   const choices = `set exchange.customIdentifierId to one of: ${namesOf(identifiers)}`
-  if (id === null) found.push(error('exchange.customIdentifierId is not set', choices))
+  if (id === null && !hasStreams({ streams })) found.push(ok('Nothing is sent, so no identifier is needed'))
+  else if (id === null) found.push(error('exchange.customIdentifierId is not set', choices))
   else if (property === undefined)
     found.push(error(`exchange.customIdentifierId ${id} is none that this key can see`, choices))
   else if (!property.isIdentifier) found.push(error(`"${property.name}" (${id}) is no identifier`, choices))
@@ -127,9 +129,7 @@ export function judgeDestination({ inUse, used, configured, profile }: Destinati
   const identifier = configured.customIdentifierId?.toLowerCase() ?? null
   const changed = [
     ...(mayBeAt(inUse, place) ? [] : [`the service was ${addressOf(inUse)} and is ${addressOf(place)}`]),
-    ...(inUse.custom_identifier_id === null || inUse.custom_identifier_id === identifier
-      ? []
-      : ['the identifier is another']),
+    ...(mayBeNamedBy(inUse, identifier) ? [] : ['the identifier is another']),
     ...(profile === null || profile.profile === 'same'
       ? []
       : [`the profile is ${profile.profile === 'other' ? 'another' : 'not to be told'}: ${profile.evidence}`]),
@@ -178,7 +178,7 @@ export function judgeOpen(open: OpenSubmissions): Found[] {
     found.push(
       warning(
         `${amountOf(overdue, 'task')} had not ended within exchange.taskPatienceMs when a run last looked`,
-        `nightferry run nightly-sync looks again; if it never ends: docs/runbook.md, "A task that does not end", such as request ${first_overdue}`,
+        `the next run looks again; if it never ends: docs/runbook.md, "A task that does not end", such as request ${first_overdue}`,
       ),
     )
   }

@@ -1,3 +1,4 @@
+import { hasStreams } from '../config/known-names.ts'
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
 import type { FileRights, PartnerRights } from '../partner/examination.ts'
 import { partnerEncryption } from '../partner/partner-snapshot.ts'
@@ -168,7 +169,7 @@ export function judgeCursor({ stream, cursor, dialect, failure, plan, cursorType
   return found.length > 0 ? found : [ok(`${named} is served by an index`, stream)]
 }
 
-export const partnerChecks: readonly Check[] = [
+const checksOfPartner: readonly Check[] = [
   {
     id: 'partner_reached',
     group: 'partner',
@@ -235,6 +236,20 @@ export const partnerChecks: readonly Check[] = [
     run: (ward) => ofStreams(ward, async (look) => judgeCursor(look)),
   },
 ]
+
+/** The same check, which is well where nothing is sent and there is no database to read. */
+export function ofPartner(check: Check): Check {
+  return {
+    ...check,
+    run: async (ward) => {
+      const { streams, partner } = await on(ward.config, 'configuration')
+      if (partner.url === null && !hasStreams({ streams })) return [ok('There is no stream, so no database is read')]
+      return await check.run(ward)
+    },
+  }
+}
+
+export const partnerChecks: readonly Check[] = checksOfPartner.map(ofPartner)
 
 /** Each stream in a snapshot of its own, so that one that fails leaves the others alone. */
 async function ofStreams(ward: Ward, judge: (look: StreamLook) => Promise<Found[]>): Promise<Found[]> {

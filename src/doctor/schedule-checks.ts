@@ -83,6 +83,7 @@ export const scheduleChecks: readonly Check[] = [
             return { job: name, setting, next: wrong as Error }
           }
         }),
+        carryingJobs(config),
       )
     },
   },

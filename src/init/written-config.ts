@@ -1,14 +1,16 @@
 import { type StreamName, streamNames } from '../config/known-names.ts'
 import type { Contract } from '../exchange/contract.ts'
-import { uuidOf } from '../exchange/wire-value.ts'
 import type { PartnerTable } from '../partner/examination.ts'
-import { comparedKinds } from '../pipeline/compare/compared-kinds.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import { joinsOf, nameOf, type Suggestion, toldNamesakes } from './suggest-streams.ts'
 import type { Named } from './told-to-init.ts'
+import { listed, oneLine, quoted } from './yaml-lines.ts'
+import { comparedSearchLines, ownSearchLines } from './written-searches.ts'
 
 /** What a configuration is written from. Holds no secret. */
 export type Choices = {
+  /** Whether it is for somebody who only reads at the service, and sends nothing. */
+  readOnly: boolean
   /** Null: it comes from the environment. */
   baseUrl: string | null
   /** A key that is none, as the sandbox has them; otherwise null. */
@@ -39,6 +41,7 @@ export type Choices = {
  * query would fail stands in comments, so that the file can be used as it is. Pure.
  */
 export function writtenConfig(choices: Choices): string {
+  if (choices.readOnly) return readOnlyConfig(choices)
   const ready = streamNames.filter((name) => isReady(choices.suggestions[name]))
   const others = streamNames.filter((name) => !ready.includes(name))
   return [
@@ -49,17 +52,10 @@ export function writtenConfig(choices: Choices): string {
     '',
     ...exchangeLines(choices),
     ...partnerLines(choices),
-    'pull:',
-    '  # Custom properties to bring back with each company.',
-    ...listed(choices.properties),
-    `  customPropertyIds: [${choices.properties.map(({ id }) => quoted(id)).join(', ')}]`,
-    ...searchLines(choices, ready),
+    ...pullLines(choices),
+    ...comparedSearchLines(choices, ready),
     '',
-    'jobs:',
-    '  nightly-sync:',
-    '    # For nightferry serve: cron, such as "30 2 * * *" for half past two every night; null: only by hand.',
-    '    schedule: null',
-    '    timeZone: UTC',
+    ...jobLines('nightly-sync'),
     '',
     '# What is read from your database. A query yields the columns of its stream by these names, and the cursor.',
     ...namesLines(choices),
@@ -71,16 +67,64 @@ export function writtenConfig(choices: Choices): string {
   ].join('\n')
 }
 
+/** The same for somebody who sends nothing: there is no identifier, no database and no stream. */
+function readOnlyConfig(choices: Choices): string {
+  return [
+    `# yaml-language-server: $schema=${choices.schema}`,
+    '#',
+    '# Written by nightferry init --read-only: nothing is sent, and no database of yours is read. The key stays in the',
+    '# environment: EXCHANGE_API_KEY. docs/settings.md explains every setting.',
+    '',
+    'exchange:',
+    ...serviceLines(choices),
+    '',
+    ...pullLines(choices),
+    ...ownSearchLines(choices),
+    '',
+    ...jobLines('pull-calculators'),
+    '',
+    '# What would be sent: docs/streams.md. Without a stream no job reads a database or sends.',
+    'streams: {}',
+    '',
+  ].join('\n')
+}
+
+function pullLines({ properties }: Choices): string[] {
+  return [
+    'pull:',
+    '  # Custom properties to bring back with each company.',
+    ...listed(properties),
+    `  customPropertyIds: [${properties.map(({ id }) => quoted(id)).join(', ')}]`,
+  ]
+}
+
+function jobLines(job: string): string[] {
+  return [
+    'jobs:',
+    `  ${job}:`,
+    '    # For nightferry serve: cron, such as "30 2 * * *" for half past two every night; null: only by hand.',
+    '    schedule: null',
+    '    timeZone: UTC',
+  ]
+}
+
 /** Whether a query over the suggested table yields what the stream cannot do without. Pure. */
 export function isReady(suggestion: Suggestion | null): boolean {
   return suggestion !== null && suggestion.missing.length === 0
 }
 
-function exchangeLines({ baseUrl, openKey, identifier, identifiers, group, groups }: Choices): string[] {
+function serviceLines({ baseUrl, openKey }: Choices): string[] {
   return [
-    'exchange:',
     baseUrl === null ? '  # baseUrl: from EXCHANGE_BASE_URL' : `  baseUrl: ${quoted(baseUrl)}`,
     openKey === null ? '  # apiKey: from EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE' : `  apiKey: ${quoted(openKey)}`,
+  ]
+}
+
+function exchangeLines(choices: Choices): string[] {
+  const { identifier, identifiers, group, groups } = choices
+  return [
+    'exchange:',
+    ...serviceLines(choices),
     '  # The custom property that holds your ids. Identifiers of the profile:',
     ...listed(identifiers),
     `  customIdentifierId: ${identifier === null ? 'null' : quoted(identifier.id)}`,
@@ -94,37 +138,6 @@ function exchangeLines({ baseUrl, openKey, identifier, identifiers, group, group
 function partnerLines({ partnerUrl }: Choices): string[] {
   if (partnerUrl === null) return ['# partner.url: from PARTNER_DATABASE_URL', '']
   return ['partner:', `  url: ${quoted(partnerUrl)}`, '']
-}
-
-/** What each search shows, by its endpoint in the contract, and the name that it is given. */
-const comparedSearches = {
-  companiesSearch: { name: 'our_companies', shows: 'custom property values, and mappings by the identifier' },
-  standardHoldersSearch: { name: 'our_holders', shows: 'standards held' },
-  frameworkAnswersSearch: { name: 'our_answers', shows: 'answers and omissions' },
-} as const
-
-/** The searches with which a night compares what was sent; those of streams in comments stand in comments. */
-function searchLines({ contract, identifier, properties }: Choices, ready: readonly StreamName[]): string[] {
-  const kinds = comparedKinds(contract, identifier?.id ?? null)
-  const ids = [identifier, ...properties].flatMap((one) => (one === null ? [] : [quoted(one.id)]))
-  const body = `{ ${quoted(contract.names.companiesSearch.customPropertyIds)}: [${[...new Set(ids)].join(', ')}] }`
-  const written = Object.entries(comparedSearches).map(([search, { name, shows }]) => ({
-    active: kinds.some((kind) => kind.search === search && ready.some((stream) => kind.streams.includes(stream))),
-    lines: [
-      `  - name: ${name} # ${shows}`,
-      `    search: ${search}`,
-      ...(search === 'companiesSearch' ? [`    body: ${body}`] : []),
-    ],
-  }))
-  const active = written.filter((search) => search.active)
-  const rest = written.filter((search) => !search.active)
-  return [
-    '  # With these each nightly-sync compares what was sent with what the service shows, and notices what it lost.',
-    ...(rest.length === 0 ? [] : ['  # One in comments shows streams in comments: take the signs away from both.']),
-    `  ${active.length === 0 ? '# ' : ''}searches:`,
-    ...active.flatMap(({ lines }) => lines.map((line) => `  ${line}`)),
-    ...rest.flatMap(({ lines }) => lines.map((line) => `  # ${line}`)),
-  ]
 }
 
 function namesLines({ frameworks, fieldTypes, standards }: Choices): string[] {
@@ -221,30 +234,12 @@ function remarksOf({ table, missing, columns }: Suggestion): string[] {
   return [`# Guessed by the names of columns of ${from}${words === '' ? '' : `: ${words}`}. Please check.`]
 }
 
-function listed(entries: readonly Named[], before = '  #   '): string[] {
-  if (entries.length === 0) return [`${before}none`]
-  return entries.map(({ id, name }) => `${before}${oneLine(`${id}  ${name}`)}`)
-}
-
 function commented(lines: readonly string[]): string[] {
   return lines.map((line) => `# ${line}`.trimEnd())
 }
 
-/** An id or a name in a comment must not end it. */
-function oneLine(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
-}
-
 function plainWords(markdown: string): string {
   return oneLine(markdown.replaceAll('`', ''))
-}
-
-/** A text as YAML reads it back, whatever it holds: JSON is YAML. */
-function quoted(text: string): string {
-  if (uuidOf(text) !== null) return text
-  return /^[a-z][\w.:/-]*$/i.test(text) && !/^(true|false|null|yes|no|on|off)$/i.test(text) && !text.endsWith(':')
-    ? text
-    : JSON.stringify(text)
 }
 
 type Dialect = 'postgres' | 'mysql' | 'sqlserver' | 'sqlite'

@@ -96,6 +96,7 @@ async function isLeft({ db, required }: Deps, error: unknown, checking: boolean,
 
 /** What this process cannot do, and one of another configuration or version may. */
 const ofOthers = new Set<unknown>([
+  'config_invalid',
   'destination_changed',
   'job_unknown',
   'step_unknown',

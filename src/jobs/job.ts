@@ -31,6 +31,14 @@ export function stepsOf(job: Job, { only }: RunAsked): readonly Step[] {
   return job.steps.filter((step, index) => isWanted(step) || index === job.steps.length - 1)
 }
 
+/** The steps that only a process can do which is configured to send. */
+const sendingSteps: readonly string[] = ['extract', 'preflight', 'push', 'compare']
+
+/** Whether a run of the job has a step that needs what only sending needs. */
+export function needsToSend(job: Job, asked: RunAsked): boolean {
+  return stepsOf(job, asked).some(({ name }) => sendingSteps.includes(name))
+}
+
 /** Whether a run of the job sends rows, and so takes over what earlier runs left in flight. */
 export function sendsRows(job: Job, asked: RunAsked): boolean {
   return stepsOf(job, asked).some(({ name }) => name === 'push')

@@ -1,4 +1,4 @@
-import { carryingJobs, night } from '../config/known-names.ts'
+import { carryingJobs, hasStreams, isSending, night, pulling, sendingJobs } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { compareDocuments, repairDifferences } from '../pipeline/compare/compare-documents.ts'
@@ -91,7 +91,7 @@ const refreshReference: Job = { name: 'refresh-reference', steps: [reference, re
 const push: Job = { name: 'push', steps: [...wayOut, report] }
 
 const pullCalculators: Job = {
-  name: 'pull-calculators',
+  name: pulling,
   steps: [
     { name: 'pull', run: async (deps, run) => ((await planSearch(deps, run)) ? 'waiting' : 'done') },
     { name: 'reconcile', run: (deps, run) => once(completeSearch(deps, run)) },
@@ -112,10 +112,24 @@ function searchJob(search: string): Job {
 
 const searchPrefix = 'search:'
 
-/** Every job there is: those that always are, and one for each search of `pull.searches`. */
+/**
+ * Every job there is: those that always are, and one for each search of `pull.searches`. Without a stream there is
+ * nothing to send, and none that would.
+ */
 export function jobsOf(config: Config): Job[] {
   const searches = config.pull.searches.map(({ name }) => searchJob(name))
-  return [nightlySync, refreshReference, push, pullCalculators, ...searches, housekeeping]
+  const jobs = [nightlySync, refreshReference, push, pullCalculators, ...searches, housekeeping]
+  return hasStreams(config) ? jobs : jobs.filter(({ name }) => !isSending(name))
+}
+
+/** Why a configuration has no job of a name, with those that it has. */
+export function noJobWords(config: Config, name: string): string {
+  const names = jobsOf(config).map((job) => job.name)
+  if (isSending(name)) {
+    return `${name} reads the partner's rows and sends them, and streams names no stream; there are ${names.join(', ')}`
+  }
+  const more = hasStreams(config) ? '' : `, and with streams ${sendingJobs.join(' and ')}`
+  return `There is no job ${name}; there are ${names.join(', ')}${more}`
 }
 
 type Schedule = Config['jobs']['nightly-sync']

@@ -82,7 +82,7 @@ export async function stopRun(
 
 /** Of several processes each may have another key, or lack what others have: which one it was; null: all are alike. */
 function ofProcess(code: string, { required }: Deps): string | null {
-  if (code === 'partner_driver_missing') return `The process on ${hostname()} lacks it`
+  if (code === 'partner_driver_missing' || code === 'config_invalid') return `The process on ${hostname()} lacks it`
   if (code !== 'exchange_unauthorized') return null
   const fingerprint = keyFingerprint(required.apiKey, required.baseUrl)
   return `The process on ${hostname()} has the refused key (fingerprint ${fingerprint})`
@@ -102,7 +102,7 @@ export function stoppedOver(
   if (saidAlready.has(code)) return null
   const { submission_id: id, kind, state, correlation_id, uncertain_since } = submission
   const over = `It stopped over submission ${id} (${kind}${correlation_id === null ? '' : `, task ${correlation_id}`})`
-  if (searchKinds.includes(kind)) return `${over}: nightferry run nightly-sync searches again`
+  if (searchKinds.includes(kind)) return `${over}: the next run searches again`
   switch (state) {
     case 'planned':
       return uncertain_since === null

@@ -11,7 +11,7 @@ import type { Deps } from '../pipeline/deps.ts'
 import { searchKinds } from '../pipeline/streams/kind-names.ts'
 import { streamNamesOf } from '../pipeline/streams/our-streams.ts'
 import { type Job, sendsRows, stepsOf } from './job.ts'
-import { jobsOf } from './known-jobs.ts'
+import { jobsOf, noJobWords } from './known-jobs.ts'
 
 /** A run that was asked for does not begin; `job_busy` passes by itself. */
 export class JobRefused extends Error {
@@ -72,11 +72,9 @@ export async function triggerJob(
  * @throws {JobRefused} naming those that there are.
  */
 export function findJob({ config }: Pick<Deps, 'config'>, name: string): Job {
-  const jobs = jobsOf(config)
-  const job = jobs.find((known) => known.name === name)
+  const job = jobsOf(config).find((known) => known.name === name)
   if (job !== undefined) return job
-  const names = jobs.map((known) => known.name)
-  throw new JobRefused('job_unknown', `There is no job ${name}; there are ${names.join(', ')}`)
+  throw new JobRefused('job_unknown', noJobWords(config, name))
 }
 
 /**
@@ -90,7 +88,8 @@ async function checkReading({ config, contract, db, now }: Deps, job: Job, asked
   if (!stepsOf(job, asked).some(({ name }) => name === 'extract')) {
     const readers = jobsOf(config).filter(({ steps }) => steps.some(({ name }) => name === 'extract'))
     const names = readers.map(({ name }) => name).join(' and ')
-    refuse(`--stream and --since are for runs with the step extract, of ${names}; this one reads no stream`)
+    const whose = names === '' ? ', which a configuration without streams has no job for' : `, of ${names}`
+    refuse(`--stream and --since are for runs with the step extract${whose}; this one reads no stream`)
   }
   const read = streamNamesOf(contract).filter((name) => config.streams[name])
   const unknown = asked.streams?.find((name) => !read.includes(name))

@@ -55,6 +55,24 @@ export type Looks = {
  */
 export type Yields = 'nothing' | 'foreign' | 'all'
 
+/** Where the settings stand that only a process needs which sends. */
+const sendingSettings = {
+  customIdentifierId: 'exchange.customIdentifierId',
+  groupId: 'exchange.groupId',
+  partnerUrl: 'partner.url',
+} as const
+
+/**
+ * A setting that reading at the service does not need, for a stage that does: such a stage belongs to a run that
+ * another process began, whose configuration has it.
+ * @throws {StopRun} `config_invalid`
+ */
+export function sendingSetting({ required }: Pick<Deps, 'required'>, name: keyof typeof sendingSettings): string {
+  const value = required[name]
+  if (value !== null) return value
+  throw new StopRun('config_invalid', `${sendingSettings[name]} is not set or cannot be used, and rows are sent by it`)
+}
+
 /**
  * Something that stops the run at hand and that trying again at once does not fix. The run ends as failed,
  * with this code and message for the person who reads it in the morning; nothing of the step is kept.

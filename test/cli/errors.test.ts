@@ -207,7 +207,11 @@ test.each<[string, Attempt, 1 | 2, RegExp[]]>([
 
 test.each<[string, string[], RegExp]>([
   ['a verb with an argument too many after --set', ['status', '--set', 'log.level=warn', 'now'], /too many arguments/],
-  ['an unknown job', ['run', 'weekly-sync'], /There is no job weekly-sync; there are nightly-sync, .*housekeeping/],
+  [
+    'an unknown job',
+    ['run', 'weekly-sync'],
+    /no job weekly-sync; there are .*housekeeping, and with streams nightly-sync and push/,
+  ],
   ['an unknown verb', ['ferry'], /unknown command 'ferry'/],
   ['an unknown option', ['status', '--verbose'], /unknown option '--verbose'/],
   ['a number that is none', ['runs', '--limit', 'all'], /'all' is invalid.*whole number/],

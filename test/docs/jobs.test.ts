@@ -8,7 +8,8 @@ import { readPage, section } from './pages.ts'
 const table = section(readPage('docs/service.md'), 'Jobs')
 
 function jobs(): Job[] {
-  const file = temporaryFile('pull: { searches: [{ name: any, search: companiesSearch }] }')
+  const streams = 'streams: { properties: { query: select 1, capture: snapshot } }'
+  const file = temporaryFile(`pull: { searches: [{ name: any, search: companiesSearch }] }\n${streams}`)
   return jobsOf(loadConfig({ file, environment: {} }))
 }
 

@@ -53,7 +53,7 @@ it('a task that took too long may have ended since: a run is to look again befor
   expect(warned).toMatchObject({
     level: 'warning',
     what: '1 task had not ended within exchange.taskPatienceMs when a run last looked',
-    todo: expect.stringMatching(/^nightferry run nightly-sync looks again/),
+    todo: expect.stringMatching(/^the next run looks again/),
   })
   expect(warned?.todo).not.toMatch(/abandon|cancel/)
 })

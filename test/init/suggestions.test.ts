@@ -254,6 +254,7 @@ test('keys that are numbers, and the words of several trades, are found', () => 
 
 const id = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`
 const choices: Choices = {
+  readOnly: false,
   baseUrl: 'https://exchange.example.com',
   openKey: null,
   partnerUrl: null,
@@ -296,6 +297,20 @@ test('the searches with which a night compares are written for the streams that 
   expect(settings.parse(parse(none)).pull.searches).toEqual([])
   const all = none.replaceAll(/^ {2}# ( *(?:searches:|- name|search|body))/gm, '  $1')
   expect(settings.parse(parse(all)).pull.searches).toHaveLength(3)
+})
+
+test('what is written for somebody who only reads has no identifier, no stream and no job that sends', () => {
+  const read = { ...choices, readOnly: true, identifier: null, suggestions: suggestStreams([]), tables: [] }
+  const config = settings.parse(parse(writtenConfig(read)))
+  expect(config.streams).toEqual({})
+  expect(config.exchange).toMatchObject({ baseUrl: 'https://exchange.example.com', customIdentifierId: null })
+  expect(config.pull.customPropertyIds).toEqual([id(1)])
+  expect(config.pull.searches.map(({ name, schedule }) => [name, schedule])).toEqual([
+    ['companies', null],
+    ['holders', null],
+    ['answers', null],
+  ])
+  expect(writtenConfig(read)).not.toContain('nightly-sync')
 })
 
 test('the tables of the database stand in the file with their columns, as comments whatever their names hold', () => {

@@ -40,7 +40,7 @@ test.each(['planned', 'sending', 'uncertain', 'accepted', 'terminal'] as const)(
   'a run that stopped over a search (%s) says that the next one searches again, and names no other verb',
   (state) => {
     const words = stoppedOver('exchange_failed', { ...of(state), kind: 'companies_search' })
-    expect(words).toMatch(/\(companies_search, task c-1\): nightferry run nightly-sync searches again/)
+    expect(words).toMatch(/\(companies_search, task c-1\): the next run searches again/)
     expect(words).not.toMatch(/abandon|adopt/)
   },
 )

@@ -104,7 +104,7 @@ export function Night({ query }: PageProps) {
         nights.data === null ? (
           <Waiting of={nights} />
         ) : (
-          <p class="quiet">No night has run yet. nightferry run nightly-sync begins.</p>
+          <p class="quiet">No night has run yet. nightferry jobs lists what can be started.</p>
         )
       ) : of.data === null ? (
         <Waiting of={of} />

@@ -182,7 +182,7 @@ function Glance({ tonight }: { tonight: GetTonightData }) {
 
 /** The nights side by side: a sign for the verdict, a bar for how long it took. */
 function Strip({ nights }: { nights: ListNightsData['nights'] }) {
-  if (nights.length === 0) return <p class="quiet">No night has run yet. nightferry run nightly-sync begins.</p>
+  if (nights.length === 0) return <p class="quiet">No night has run yet. nightferry jobs lists what can be started.</p>
   const longest = Math.max(...nights.map(({ duration_ms }) => duration_ms ?? 0), 1)
   const most = Math.max(...nights.map(({ sent }) => sent ?? 0), 1)
   return (

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { requireToServe } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { settingsInForce } from '../../config/show-config.ts'
 import { openLinkProof, type SessionTokens, sealLinkRequest } from '../../http/console/console-door.ts'
 import type { HttpContext } from '../../http/route.ts'
 import { startHttp } from '../../http/start-http.ts'
 import { loadDialect } from '../../partner/partner-snapshot.ts'
+import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -17,7 +19,7 @@ import {
 } from '../cli.ts'
 import { openIdleFerry } from '../open-ferry.ts'
 import { openInBrowser } from '../open-in-browser.ts'
-import { configFileOf, readConfig } from '../read-config.ts'
+import { configFileOf, readConfig, readContract } from '../read-config.ts'
 import { concealJson } from '../scrubbing.ts'
 import { actingUser } from '../with-database.ts'
 
@@ -36,6 +38,7 @@ export async function openConsole(cli: Cli, options: ConsoleOptions): Promise<Ex
     await show(cli, options, link)
     return exitCodes.well
   }
+  requireToServe(config, needsGroup(readContract(cli, config), config.streams))
   await withOwnConsole(cli, config, await consoleAsks(cli, options, config), async (own) => {
     await show(cli, options, own)
     printLine(cli.stderr, 'The console is served until you press Ctrl-C.')
@@ -79,7 +82,8 @@ export async function withOwnConsole(
 ): Promise<void> {
   const ferry = await openIdleFerry(cli, config)
   try {
-    await loadDialect({ url: ferry.deps.required.partnerUrl })
+    const { partnerUrl } = ferry.deps.required
+    if (partnerUrl !== null) await loadDialect({ url: partnerUrl })
     const token = randomBytes(32).toString('base64url')
     ferry.secrets.push(token)
     const tls = { certificateFile: null, keyFile: null }

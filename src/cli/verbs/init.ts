@@ -11,7 +11,7 @@ import { createExchangeClient, type ExchangeClient } from '../../exchange/client
 import { loadContract } from '../../exchange/contract.ts'
 import { nameOf, suggestStreams, toldNamesakes } from '../../init/suggest-streams.ts'
 import { chosenFor, shownByService } from '../../init/told-to-init.ts'
-import { dialectOf, isReady, writtenConfig } from '../../init/written-config.ts'
+import { type Choices, dialectOf, isReady, writtenConfig } from '../../init/written-config.ts'
 import type { PartnerTable } from '../../partner/examination.ts'
 import { examinePartner } from '../../partner/partner-snapshot.ts'
 import { askedTables, createPrompter, fieldTypesShown, type Prompter } from '../asked-by-init.ts'
@@ -27,6 +27,7 @@ export type InitOptions = {
   table?: string[]
   column?: string[]
   fieldTypes?: boolean
+  readOnly?: boolean
   out: string
   secretsFile?: string
   force?: boolean
@@ -39,6 +40,7 @@ const patienceMs = 15_000
 export async function init(cli: Cli, options: InitOptions): Promise<ExitCode> {
   const out = resolve(cli.workingFolder, options.out)
   const secretsFile = options.secretsFile === undefined ? null : resolve(cli.workingFolder, options.secretsFile)
+  refuseMixed(options)
   refuseExisting(options, out, secretsFile)
   const prompter = process.stdin.isTTY === true && cli.stderr.isTTY === true ? terminalPrompter(cli) : null
   try {
@@ -51,6 +53,15 @@ export async function init(cli: Cli, options: InitOptions): Promise<ExitCode> {
 function terminalPrompter(cli: Cli): Prompter {
   const interrupt = () => void process.kill(process.pid, 'SIGINT')
   return createPrompter({ input: process.stdin, output: cli.stderr, signal: cli.signal, interrupt })
+}
+
+/** Options that say what would be sent, beside the one that says that nothing is. */
+function refuseMixed({ readOnly, partner, identifier, group, table, column }: InitOptions): void {
+  if (readOnly !== true) return
+  const given = Object.entries({ partner, identifier, group, table, column }).filter(([, value]) => value !== undefined)
+  if (given.length === 0) return
+  const flags = given.map(([name]) => `--${name}`).join(', ')
+  throw new UsageError(`--read-only writes a configuration that sends nothing: leave ${flags} out`)
 }
 
 function refuseExisting({ force }: InitOptions, ...files: (string | null)[]): void {
@@ -95,6 +106,49 @@ async function writeFiles(
   say(
     `The service accepts the key. Its profile shows ${counted(shown.identifiers.length, 'identifier')}, ${counted(shown.groups.length, 'group')} and ${counted(shown.frameworks.length, 'framework')}.`,
   )
+  const sent = options.readOnly === true ? nothingSent : await whatIsSent(cli, options, shown, prompter, say)
+  const { partnerUrl } = sent
+  const text = writtenConfig({
+    ...shown,
+    ...sent,
+    readOnly: options.readOnly === true,
+    baseUrl: given.baseUrl === baseUrl ? null : baseUrl,
+    openKey: null,
+    partnerUrl: partnerUrl === null || holdsPassword(partnerUrl) || given.partnerUrl === partnerUrl ? null : partnerUrl,
+    fieldTypes,
+    standards: null,
+    contract,
+    schema: pathToFileURL(packagedConfig('nightferry.schema.json')).href,
+  })
+  settings.parse(parse(text))
+  await writeNewFile(out, text, { flag: options.force ? 'w' : 'wx' })
+  const secrets = { EXCHANGE_API_KEY: apiKey, ...(partnerUrl !== null && { PARTNER_DATABASE_URL: partnerUrl }) }
+  if (secretsFile !== null) await writeEnvironment(secretsFile, secrets, options)
+  const ready = options.readOnly === true ? null : Object.values(sent.suggestions).filter(isReady).length
+  for (const line of endLines(cli, out, secretsFile, ready)) printLine(cli.stdout, line)
+  return exitCodes.well
+}
+
+/** What a configuration says of sending, as `writtenConfig` is given it; `partnerUrl` may hold a password. */
+type Sent = Pick<Choices, 'identifier' | 'group' | 'partnerUrl' | 'dialect' | 'tables' | 'suggestions'>
+
+const nothingSent: Sent = {
+  identifier: null,
+  group: null,
+  partnerUrl: null,
+  dialect: 'postgres',
+  tables: [],
+  suggestions: suggestStreams([]),
+}
+
+/** What is chosen of what the service shows, and what the partner's database shows. */
+async function whatIsSent(
+  cli: Cli,
+  options: InitOptions,
+  shown: Pick<Choices, 'identifiers' | 'groups'>,
+  prompter: Prompter | null,
+  say: (words: string) => void,
+): Promise<Sent> {
   const choose = (what: string, flag: string, wanted: string | undefined, of: typeof shown.groups) =>
     chosenFor(
       what,
@@ -108,7 +162,7 @@ async function writeFiles(
 
   const partnerUrl =
     partnerOf(options) ??
-    given.partnerUrl ??
+    fromEnvironment(cli).partnerUrl ??
     (await asked(
       prompter?.askHidden('Your database, such as postgres://user:password@host:5432/database:'),
       '--partner, or PARTNER_DATABASE_URL if it holds a password',
@@ -125,28 +179,7 @@ async function writeFiles(
     say(`  ${suggestion.stream}: ${nameOf(suggestion.table)}${state}`)
     for (const words of toldNamesakes(suggestion, tables)) say(`    ${words}`)
   }
-  const text = writtenConfig({
-    ...shown,
-    baseUrl: given.baseUrl === baseUrl ? null : baseUrl,
-    openKey: null,
-    partnerUrl: holdsPassword(partnerUrl) || given.partnerUrl === partnerUrl ? null : partnerUrl,
-    identifier,
-    group,
-    fieldTypes,
-    standards: null,
-    dialect: dialectOf(partnerUrl),
-    tables,
-    suggestions,
-    contract,
-    schema: pathToFileURL(packagedConfig('nightferry.schema.json')).href,
-  })
-  settings.parse(parse(text))
-  await writeNewFile(out, text, { flag: options.force ? 'w' : 'wx' })
-  if (secretsFile !== null)
-    await writeEnvironment(secretsFile, { EXCHANGE_API_KEY: apiKey, PARTNER_DATABASE_URL: partnerUrl }, options)
-  for (const line of endLines(cli, out, secretsFile, Object.values(suggestions).filter(isReady).length))
-    printLine(cli.stdout, line)
-  return exitCodes.well
+  return { identifier, group, partnerUrl, dialect: dialectOf(partnerUrl), tables, suggestions }
 }
 
 async function shownBy(
@@ -217,16 +250,29 @@ async function writeEnvironment(file: string, values: Record<string, string>, { 
   await writeNewFile(file, lines.join(''), { mode: 0o600, flag: 'wx' })
 }
 
-function endLines(cli: Cli, out: string, secretsFile: string | null, ready: number): string[] {
+/** @param ready streams with a query; null: nothing is sent. */
+function endLines(cli: Cli, out: string, secretsFile: string | null, ready: number | null): string[] {
   const { program } = invocationFrom(cli.workingFolder)
   const name = relative(cli.workingFolder, out)
   const config = name === 'nightferry.yaml' ? '' : ` --config ${name}`
+  const needed =
+    ready === null ? 'EXCHANGE_API_KEY' : 'EXCHANGE_API_KEY, and PARTNER_DATABASE_URL if the file does not have it'
   const variables =
     secretsFile === null
-      ? ['Set EXCHANGE_API_KEY, and PARTNER_DATABASE_URL if the file does not have it, as before this call.']
+      ? [`Set ${needed}, as before this call.`]
       : [
           `The secrets are in ${relative(cli.workingFolder, secretsFile)} (mode 600). To use them: set -a; . ./${relative(cli.workingFolder, secretsFile)}; set +a`,
         ]
+  if (ready === null) {
+    return [
+      `Wrote ${name}, which only reads at the service: it sends nothing.`,
+      ...variables,
+      'Then:',
+      `  ${program} doctor${config}`,
+      `  ${program} migrate${config}`,
+      `  ${program} run pull-calculators${config}`,
+    ]
+  }
   return [
     `Wrote ${name}: ${ready} streams with a query, the others in comments. Read the queries, and correct what was guessed.`,
     ...variables,

@@ -1,5 +1,5 @@
 import { jobStandings, pauseJob, resumeJob } from '../../jobs/job-standings.ts'
-import { jobsOf } from '../../jobs/known-jobs.ts'
+import { jobsOf, noJobWords } from '../../jobs/known-jobs.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'
@@ -72,7 +72,7 @@ async function change(
     options,
     async ({ db }, config) => {
       const names = jobsOf(config).map(({ name }) => name)
-      if (!names.includes(job)) throw new UsageError(`There is no job ${job}; there are ${names.join(', ')}`)
+      if (!names.includes(job)) throw new UsageError(noJobWords(config, job))
       const by = { actor: actingUser(cli), at: cli.now() }
       const reason = options.reason ?? null
       const changed = to === 'paused' ? await pauseJob(db, job, { ...by, reason }) : await resumeJob(db, job, by)

@@ -1,10 +1,12 @@
 import { night } from '../../config/known-names.ts'
+import { requireSettings } from '../../config/require-settings.ts'
 import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
 import { type PlannedWave, planRun, type RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
+import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { openStages, quietConfig } from '../open-ferry.ts'
-import { readConfig } from '../read-config.ts'
+import { readConfig, readContract } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
 import {
   contentDifference,
@@ -29,7 +31,9 @@ export type PlanVerbOptions = CommonOptions & {
  * temporary copies of the ledger, also while a run is under way.
  */
 export async function plan(cli: Cli, options: PlanVerbOptions): Promise<ExitCode> {
-  const opened = await openStages(cli, quietConfig(readConfig(cli, options)))
+  const config = quietConfig(readConfig(cli, options))
+  requireSettings(config, needsGroup(readContract(cli, config), config.streams))
+  const opened = await openStages(cli, config)
   try {
     const { rows, more, ...planned } = await planRun(opened.deps, {
       job: night,

@@ -1,5 +1,6 @@
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
-import { night } from '../../config/known-names.ts'
+import { isSending, night } from '../../config/known-names.ts'
+import { requireSettings } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { isConnectionLost } from '../../db/database-trouble.ts'
@@ -7,13 +8,15 @@ import { given } from '../../db/ledger/row-state.ts'
 import { type RunProgress, runProgress } from '../../db/runs/run-progress.ts'
 import type { RunAsked } from '../../db/tables/run-tables.ts'
 import { countHousekeeping, housekeeping } from '../../jobs/housekeeping.ts'
-import { jobsOf, nightlySync } from '../../jobs/known-jobs.ts'
+import { needsToSend } from '../../jobs/job.ts'
+import { jobsOf, nightlySync, noJobWords } from '../../jobs/known-jobs.ts'
 import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-run.ts'
 import { expectNews, tellWhereNobodyDoes } from '../../jobs/watches.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
+import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { type Ferry, openFerry, quietConfig, type RunEnds } from '../open-ferry.ts'
-import { readConfig } from '../read-config.ts'
+import { readConfig, readContract } from '../read-config.ts'
 import { byteWords, counted, moment, readable } from '../show/readable.ts'
 import { renderReport } from '../show/render-report.ts'
 import { table } from '../show/table.ts'
@@ -27,9 +30,12 @@ export type RunOptions = CommonOptions & { only?: string[]; stream?: string[]; s
  */
 export async function run(cli: Cli, jobName: string, options: RunOptions): Promise<ExitCode> {
   const config = readConfig(cli, options)
-  const names = jobsOf(config).map(({ name }) => name)
-  if (!names.includes(jobName)) throw new UsageError(`There is no job ${jobName}; there are ${names.join(', ')}`)
+  const job = jobsOf(config).find(({ name }) => name === jobName)
+  if (job === undefined && !isSending(jobName)) throw new UsageError(noJobWords(config, jobName))
   if (options.dryRun === true) return await dryRun(cli, jobName, options)
+  if (job === undefined || needsToSend(job, given({ only: options.only }))) {
+    requireSettings(config, needsGroup(readContract(cli, config), config.streams))
+  }
   const ferry = await openToFollow(cli, config)
   try {
     const { only, stream: streams, since } = options

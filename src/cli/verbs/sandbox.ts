@@ -104,6 +104,7 @@ function sandboxConfig(world: World, baseUrl: string): string {
   const identifiers = own(world.customProperties).filter(({ isIdentifier }) => isIdentifier)
   const groups = own(world.groups)
   return writtenConfig({
+    readOnly: false,
     tables: [],
     baseUrl,
     openKey: key?.key ?? null,

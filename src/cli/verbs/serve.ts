@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { requireSettings } from '../../config/require-settings.ts'
+import { carryingJobs } from '../../config/known-names.ts'
+import { requireToServe } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { mayPass } from '../../db/database-trouble.ts'
 import { retireSchedules } from '../../db/runs/job-requests.ts'
@@ -35,6 +36,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   const api = config.http.port === null ? null : await import('../../http/start-http.ts')
   api?.checkHttpSettings(config)
   checkWebhookSettings(config.webhooks, readContract(cli, config))
+  requireToServe(config, needsGroup(readContract(cli, config), config.streams))
   const ferry = await openReadyFerry(cli, config, 'daemon')
   const { deps, gate, logger } = ferry
   const watch = startKeyWatch(
@@ -66,7 +68,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     }
     logger.info({ ...config.jobs }, 'service_started')
     if (!isAnythingScheduled(config)) {
-      logger.warn({ setting: 'jobs.nightly-sync.schedule' }, 'no_schedule_nothing_will_start')
+      logger.warn({ setting: `jobs.${carryingJobs(config)[0]}.schedule` }, 'no_schedule_nothing_will_start')
     }
     await manager.ready()
     // A run that was resumed may begin with a statement that stops all else, which the manager knows of only now.
@@ -131,7 +133,7 @@ function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer
   const used = reloadConfig(ferry, () => {
     const next = readConfig(cli, options)
     const contract = readContract(cli, next)
-    requireSettings(next, needsGroup(contract, next.streams))
+    requireToServe(next, needsGroup(contract, next.streams))
     checkWebhookSettings(next.webhooks, contract)
     for (const { name } of jobsOf(next)) dueOccurrence(name, scheduleOf(next, name), deps.now())
     if (http !== null) showCertificate = http.readCertificateAgain()
@@ -152,7 +154,7 @@ async function standing({ deps }: Ferry): Promise<string> {
 
 /** How long a statement may keep this process from all else, in milliseconds; 0: none does. */
 function stillMs({ deps: { config, required } }: Ferry): number {
-  if (!isFile({ url: required.partnerUrl })) return 0
+  if (required.partnerUrl === null || !isFile({ url: required.partnerUrl })) return 0
   return config.partner.statementTimeoutMs === 0 ? Infinity : config.partner.statementTimeoutMs
 }
 

@@ -1,4 +1,4 @@
-import { night } from '../../config/known-names.ts'
+import { carryingJobs, night } from '../../config/known-names.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import type { PageProgress } from '../../db/runs/run-progress.ts'
 import type { BatchSize } from '../../db/tables/submission-tables.ts'
@@ -28,7 +28,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       return exitCodes.well
     }
     const { last_run: last, key_refused: key, service_clock: clock, custom_properties: missing, pages } = standing
-    if (last === null) printLine(cli.stdout, readable(noRunWords(standing)))
+    if (last === null) printLine(cli.stdout, readable(noRunWords(standing, carryingJobs(config))))
     else for (const line of lastLines(last, standing.carrying_runs)) printLine(cli.stdout, readable(line))
     for (const line of heldLines(standing)) printLine(cli.stdout, readable(line))
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
@@ -65,9 +65,9 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
   })
 }
 
-function noRunWords({ elsewhere }: Pick<Standing, 'elsewhere'>): string {
+function noRunWords({ elsewhere }: Pick<Standing, 'elsewhere'>, [job = night]: readonly string[]): string {
   const none = elsewhere === null ? 'There was no run yet' : elsewhereWords('', elsewhere)
-  return `${none}. nightferry run nightly-sync starts one.`
+  return `${none}. nightferry run ${job} starts one.`
 }
 
 type LastRun = NonNullable<Standing['last_run']>

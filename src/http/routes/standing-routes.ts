@@ -3,6 +3,7 @@ import { carryingJobs, night } from '../../config/known-names.ts'
 import { showableConfig } from '../../config/show-config.ts'
 import { newestActions } from '../../db/actions/record-action.ts'
 import { requireSchema } from '../../db/schema-standing.ts'
+import { findJob } from '../../jobs/trigger-run.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { judgeFreshness, newestCarried } from '../../pipeline/report/standing.ts'
 import { Problem } from '../problem.ts'
@@ -149,6 +150,7 @@ export const standingRoutes: readonly Route[] = [
     answers: { 200: document, 202: z.object({ plan: z.number().int(), planning_since: moment }) },
     handle: async ({ deps }, { body: { rows, bodies, wait, plan: number } }) => {
       if (number !== undefined) return desk.give(number)
+      findJob(deps, night)
       const { asked, plan } = desk.begin(deps.now(), () => planRun(deps, { job: night, cached: true, bodies, rows }))
       return wait ? await plan : asked
     },

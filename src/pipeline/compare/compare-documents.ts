@@ -15,7 +15,7 @@ import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import type { Deps } from '../deps.ts'
+import { type Deps, sendingSetting } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { carriedStreams } from '../streams/our-streams.ts'
 import { type AnswerTypes, loadAnswerTypes } from '../streams/rules/reference-index.ts'
@@ -30,9 +30,10 @@ import { comparingSearch } from './what-is-compared.ts'
  * raised.
  */
 export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
-  const kinds = comparedKinds(deps.contract, deps.required.customIdentifierId)
-  const reference = await loadAnswerTypes(deps.pool, deps.db)
   const carried = carriedStreams(deps.contract, deps.config)
+  if (carried.length === 0) return
+  const kinds = comparedKinds(deps.contract, sendingSetting(deps, 'customIdentifierId'))
+  const reference = await loadAnswerTypes(deps.pool, deps.db)
   for (const kind of kinds.filter(({ streams }) => streams.some((stream) => carried.includes(stream)))) {
     await deps.db.transaction().execute(async (trx) => {
       if (!(await lockRun(trx, run.run_id))) return

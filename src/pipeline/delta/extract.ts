@@ -5,7 +5,7 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run, WholeReason } from '../../db/tables/run-tables.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import { openPartnerSnapshot } from '../../partner/partner-snapshot.ts'
-import type { Deps } from '../deps.ts'
+import { type Deps, sendingSetting } from '../deps.ts'
 import { type Judge, loadJudge } from '../preflight/preflight.ts'
 import { type CursorStream, queryDigestOf, shapeOf, streamNamesOf } from '../streams/our-streams.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
@@ -39,14 +39,14 @@ import { beforeOpen, earlierCursor, movedBack, putBackBy, type Whole, whyWhole }
  * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
  */
 export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: boolean } = {}): Promise<void> {
-  const { config, contract, required, db } = deps
+  const { config, contract, db } = deps
   const { streams: asked } = run.asked
   const names = streamNamesOf(contract).filter((name) => config.streams[name] && (asked?.includes(name) ?? true))
   if (names.length === 0) return
   const done = await db.selectFrom('run_stream').select('stream').where('run_id', '=', run.run_id).execute()
 
   const snapshot = await openPartnerSnapshot({
-    url: required.partnerUrl,
+    url: sendingSetting(deps, 'partnerUrl'),
     statementTimeoutMs: config.partner.statementTimeoutMs,
   })
   try {

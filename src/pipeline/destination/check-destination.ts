@@ -10,8 +10,9 @@ import {
   isKnownKey,
   type KnownProfile,
   knownProfile,
-  learnPath,
+  learnPlace,
   mayBeAt,
+  mayBeNamedBy,
   nameAtFirst,
   placeOf,
   type Stake,
@@ -26,7 +27,7 @@ export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange'> & {
 }
 
 /** Where the configuration points to. */
-type ConfiguredDestination = { origin: string; path: string; customIdentifierId: string; fingerprint: string }
+type ConfiguredDestination = { origin: string; path: string; customIdentifierId: string | null; fingerprint: string }
 
 /** What differs between the destination in use and the one that is configured. */
 export type DestinationChange = {
@@ -41,7 +42,7 @@ export type DestinationChange = {
 export function configuredDestination({ required }: Pick<Deps, 'required'>): ConfiguredDestination {
   return {
     ...placeOf(required.baseUrl),
-    customIdentifierId: required.customIdentifierId.toLowerCase(),
+    customIdentifierId: required.customIdentifierId?.toLowerCase() ?? null,
     fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
   }
 }
@@ -80,13 +81,14 @@ export async function destinationChange(
   const configured = configuredDestination(deps)
   const inUse = await destinationInUse(db)
   const knownKey = await isKnownKey(db, inUse.destination_id, configured.fingerprint)
-  const { origin, custom_identifier_id: identifier } = inUse
+  const { origin } = inUse
   const changed: DestinationChange['changed'] = []
   if (!mayBeAt(inUse, configured)) changed.push('address')
-  if (identifier !== null && identifier !== configured.customIdentifierId) changed.push('identifier')
+  if (!mayBeNamedBy(inUse, configured.customIdentifierId)) changed.push('identifier')
   if (changed.length === 0 && knownKey) {
-    if (inUse.path !== null) return null
-    await learnPath(db, inUse.destination_id, configured.path)
+    const named = inUse.custom_identifier_id !== null || configured.customIdentifierId === null
+    if (inUse.path !== null && named) return null
+    await learnPlace(db, inUse.destination_id, configured)
     return await destinationChange(deps, service)
   }
   // Nothing was sent yet, and there is no other destination that it could be.

@@ -93,32 +93,42 @@ export async function forgetKeyId(
         and destination.origin = ${origin} and destination.path is distinct from ${path})`.execute(trx)
 }
 
-/** Says where a destination is, and under which identifier it names companies. */
+/** Says where a destination is, and under which identifier it names companies; null: that stays as it is known. */
 export async function bindDestination(
   trx: Transaction<Schema>,
   destinationId: number,
-  to: { origin: string; path: string; customIdentifierId: string; name?: string },
+  to: { origin: string; path: string; customIdentifierId: string | null; name?: string },
 ): Promise<void> {
   await trx
     .updateTable('destination')
     .set({
       origin: to.origin,
       path: to.path,
-      custom_identifier_id: to.customIdentifierId,
+      ...(to.customIdentifierId !== null && { custom_identifier_id: to.customIdentifierId }),
       ...(to.name && { name: to.name }),
     })
     .where('destination_id', '=', destinationId)
     .execute()
 }
 
-/** Says under which path a destination is that was used before paths were kept. The first word counts. */
-export async function learnPath(db: Database, destinationId: number, path: string): Promise<void> {
-  await db
-    .updateTable('destination')
-    .set({ path })
-    .where('destination_id', '=', destinationId)
-    .where('path', 'is', null)
-    .execute()
+/**
+ * Says under which path a destination is that was used before paths were kept, and which identifier names companies
+ * there, where so far was only read. The first word counts.
+ */
+export async function learnPlace(
+  db: Database,
+  destinationId: number,
+  { path, customIdentifierId }: { path: string; customIdentifierId: string | null },
+): Promise<void> {
+  await sql`
+    update destination
+    set path = coalesce(path, ${path}), custom_identifier_id = coalesce(custom_identifier_id, ${customIdentifierId})
+    where destination_id = ${destinationId}`.execute(db)
+}
+
+/** Whether companies may be named at a destination as somebody is configured to; where one only reads they are not. */
+export function mayBeNamedBy({ custom_identifier_id: known }: Destination, identifier: string | null): boolean {
+  return known === null || identifier === null || known === identifier
 }
 
 /** Whether anything was ever sent to the destination in use, so that something would be lost with it. */

@@ -17,6 +17,7 @@ import {
   forgetKeyId,
   isKnownKey,
   mayBeAt,
+  mayBeNamedBy,
 } from './find-destination.ts'
 
 /** `made`: it is new. `lost`: it was used before, and what it took then is not in this database. */
@@ -94,7 +95,7 @@ function askedOf(
   decision: 'same' | 'other',
   { origin, path, customIdentifierId }: ReturnType<typeof configuredDestination>,
 ): Record<string, string> {
-  return { decision, origin, path, customIdentifierId }
+  return { decision, origin, path, ...(customIdentifierId !== null && { customIdentifierId }) }
 }
 
 /**
@@ -110,7 +111,7 @@ async function matchingDestination(deps: DestinationDeps): Promise<Destination |
         known.schema_name !== null &&
         known.origin !== null &&
         mayBeAt(known, configured) &&
-        known.custom_identifier_id === customIdentifierId,
+        mayBeNamedBy(known, customIdentifierId),
     )
     .toSorted((one, other) => Number(other.path === path) - Number(one.path === path))
   for (const known of alike) {

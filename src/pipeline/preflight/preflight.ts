@@ -7,7 +7,7 @@ import { releaseResends, releaseRetries } from '../../db/ledger/rows-again.ts'
 import { releaseByPolicy } from '../../db/ledger/rows-to-retry.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import type { Deps } from '../deps.ts'
+import { type Deps, sendingSetting } from '../deps.ts'
 import { carriedStreams, streams } from '../streams/our-streams.ts'
 import { loadReferenceIndex, type ReferenceIndex, type RowRules } from '../streams/rules/reference-index.ts'
 import {
@@ -125,8 +125,10 @@ export async function loadJudge(deps: Deps): Promise<Judge> {
 }
 
 /** What rows are judged by now: the rules that are ours, and the number of these with the reference data in force. */
-async function judgingOf({ config, contract, db, required }: Deps): Promise<{ basis: number; rules: RowRules }> {
-  const rules = { maxTextLength: config.push.maxTextLength, customIdentifierId: required.customIdentifierId }
+async function judgingOf(deps: Deps): Promise<{ basis: number; rules: RowRules }> {
+  const { config, contract, db } = deps
+  const customIdentifierId = sendingSetting(deps, 'customIdentifierId')
+  const rules = { maxTextLength: config.push.maxTextLength, customIdentifierId }
   const addedKinds = digestOf(contract.kinds)
   return { basis: await judgingBasis(db, { checks: checksRevision, ...rules, addedKinds }), rules }
 }

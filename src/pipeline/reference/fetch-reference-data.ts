@@ -53,8 +53,10 @@ export async function fetchReferenceData(deps: Deps, run: Pick<Run, 'run_id'> | 
   else logger.info({ run_id: runId, ...kept }, 'reference_data_fetched')
 }
 
+/** Where nothing is sent there may be none. */
 function checkIdentifier({ required }: Deps, properties: CustomProperty[]): void {
   const id = required.customIdentifierId
+  if (id === null) return
   const usable = properties.filter((property) => whyUnusable(property) === null)
   const found = properties.find((property) => property.id.toLowerCase() === id.toLowerCase())
   const why = found === undefined ? 'is not a custom property that this key can use' : whyUnusable(found)

@@ -134,8 +134,8 @@ export function nightSentence(
     return { tone: 'none' as Tone, sentence: `No ${which} has run yet for the destination in use.` }
   }
   if (run === null) {
-    const others = `${night} has no schedule, and never ran; scheduled: ${jobs.join(', ')}.`
-    return { tone: 'none' as Tone, sentence: jobs.includes(night) ? 'No night has run yet.' : others }
+    const none = jobs.includes(night) ? 'No night has run yet.' : `No run of ${jobs.join(', ')} has begun yet.`
+    return { tone: 'none' as Tone, sentence: none }
   }
   const at = (moment: Date) => momentWords(moment, now, timeZone)
   if (run.state === 'running') {

@@ -106,6 +106,23 @@ describe('the destination that is configured', () => {
     expect(await accepted()).toEqual(['H-1'])
   })
 
+  it('a destination that was only read learns the identifier of who sends there, and who only reads it names none', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    const reading = configured(deps, { customIdentifierId: null })
+    await usedWith(reading)
+    expect((await destinationInUse(deps.db)).custom_identifier_id).toBeNull()
+    await checkDestination(deps)
+    expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.identifier)
+    await checkDestination(reading)
+    // Another key of the same profile is bound without forgetting it.
+    await checkDestination(configured(reading, { apiKey: 'another key' }))
+    expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.identifier)
+    await expect(checkDestination(configured(deps, { customIdentifierId: ids.brand }))).rejects.toMatchObject({
+      code: 'destination_changed',
+    })
+  })
+
   it('a destination is the same however its address is written', async () => {
     await using server = await showing({})
     await using deps = ferry.deps(server.url)

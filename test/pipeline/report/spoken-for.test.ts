@@ -108,7 +108,8 @@ it("another copy of Nightferry's database is told by the next run that sends row
 })
 
 it('a run that sends rows is told by its job and what was asked of it, as the engine tells it', async () => {
-  const config = settings.parse({ pull: { searches: [{ name: 'x', search: 'companiesSearch' }] } })
+  const streams = { properties: { query: 'select 1', capture: 'snapshot' } }
+  const config = settings.parse({ streams, pull: { searches: [{ name: 'x', search: 'companiesSearch' }] } })
   const asked: RunAsked[] = [
     {},
     { only: ['push'] },

@@ -57,7 +57,7 @@ export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
     if (search.state !== 'settled' || search.error_code !== null) {
       throw new StopRun(
         search.error_code ?? 'search_failed',
-        `The calculator search (submission ${search.submission_id}${search.correlation_id === null ? '' : `, task ${search.correlation_id}`}) brought nothing: ${search.error_message ?? search.state}. What was sent is safe; nightferry run nightly-sync searches again`,
+        `The calculator search (submission ${search.submission_id}${search.correlation_id === null ? '' : `, task ${search.correlation_id}`}) brought nothing: ${search.error_message ?? search.state}. What was sent is safe; nightferry run ${run.job} searches again`,
       )
     }
     const listed = await trx

@@ -7,7 +7,7 @@ import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { SourceRow } from '../../../db/tables/row-tables.ts'
 import type { SearchAsked, Submission } from '../../../db/tables/submission-tables.ts'
-import type { Deps } from '../../deps.ts'
+import { type Deps, sendingSetting } from '../../deps.ts'
 import { searchKind } from '../../streams/kind-names.ts'
 import { loadAnswerTypes } from '../../streams/rules/reference-index.ts'
 import type { BodyContext, BodyWriter, OutgoingRow } from '../bodies.ts'
@@ -91,11 +91,12 @@ export function readPayload(db: Database, submissionId: number): Readable {
  * @param onChanged is called when rows have passed that are not what was planned.
  */
 export async function* writeBody(
-  { contract, config, pool, required }: Deps,
+  deps: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   onChanged: () => void = () => {},
 ): AsyncGenerator<string> {
+  const { contract, config, pool, required } = deps
   if (submission.kind === searchKind) {
     const names = contract.names.calculatorsSearch
     const { customPropertyIds, calculatorTypeIds } = wantedOfSearch(config)
@@ -108,8 +109,8 @@ export async function* writeBody(
   const context = {
     contract,
     reference: await loadAnswerTypes(pool, trx),
-    customIdentifierId: required.customIdentifierId,
-    groupId: required.groupId,
+    customIdentifierId: sendingSetting(deps, 'customIdentifierId'),
+    groupId: submission.kind === 'calculators' ? sendingSetting(deps, 'groupId') : required.groupId,
     partition: submission.partition,
   }
   yield* streamBody(kindOf(contract, submission.kind).writeBody, rowsOf(trx, submission, onChanged), context)
