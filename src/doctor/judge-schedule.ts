@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/environment.ts'
-import { night } from '../config/known-names.ts'
+import { carriesData, night } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import type { JobPause } from '../db/runs/job-requests.ts'
 import { carriedThrough, isPart, type RunElsewhere } from '../db/runs/newest-runs.ts'
@@ -11,7 +11,11 @@ import { advice, error, type Found, ok, warning } from './ward.ts'
 /** A job's schedule, and its next occurrence: null where there is none, or why there can be none. */
 type Scheduled = { job: string; setting: Config['jobs']['nightly-sync']; next: Date | null | Error }
 
-/** The schedules of all jobs. Without any nothing happens by itself; of a job that has none nothing is said. Pure. */
+/**
+ * The schedules of all jobs: without any that carries data no data are carried by themselves, and what is carried grows
+ * old without housekeeping. Of another job that has none nothing is said. Pure.
+ * @param carrying the jobs that carry the data, or would if they had a schedule.
+ */
 export function judgeSchedules(jobs: readonly Scheduled[], carrying: readonly string[] = [night]): Found[] {
   const found = jobs.flatMap(({ job, setting: { schedule, timeZone }, next }) => {
     if (next === null) return []
@@ -22,9 +26,21 @@ export function judgeSchedules(jobs: readonly Scheduled[], carrying: readonly st
     }
     return [ok(`The next run of ${job} is due ${minuteOf(next)} UTC (${schedule} in ${timeZone})`)]
   })
-  if (found.length > 0) return found
-  const todo = `set jobs.${carrying[0]}.schedule, and keep nightferry serve running`
-  return [advice('There is no schedule: runs begin by hand alone', todo)]
+  const isScheduled = (of: (job: string) => boolean) => jobs.some(({ job, next }) => of(job) && next !== null)
+  if (!isScheduled(carriesData)) {
+    const all = found.length === 0 ? 'There is no schedule' : 'No job that carries data has a schedule'
+    const todo = `set jobs.${carrying[0]}.schedule, and keep nightferry serve running`
+    return [...found, advice(`${all}: runs begin by hand alone`, todo)]
+  }
+  if (isScheduled((job) => job === 'housekeeping')) return found
+  return [
+    ...found,
+    advice(
+      'housekeeping has no schedule: what is older than it has to be kept is not removed',
+      'set jobs.housekeeping.schedule, such as "0 12 * * 0"',
+      'housekeeping',
+    ),
+  ]
 }
 
 /** A scheduled run begins within a tick or two of its time. */
@@ -63,9 +79,11 @@ export function judgeMissed({ job, due, now, since, runs, missed = 'once', atWor
   }
   const scheduled = runs.filter(({ trigger }) => trigger === 'schedule' || trigger === 'missed')
   const found: Found[] = []
+  // A night that does not begin is worse than old rows that stay, which init has scheduled to be removed.
+  const missing = carriesData(job) ? warning : advice
   if (atWork === 0)
     found.push(
-      warning(
+      missing(
         `Runs of ${job} fall due by schedule, and no process that could start them is connected`,
         'nightferry serve (docs/service.md)',
       ),
@@ -86,7 +104,7 @@ export function judgeMissed({ job, due, now, since, runs, missed = 'once', atWor
   // Where neither is known, nobody can tell since when there has been a schedule.
   if (!begun && due > (since ?? last ?? due) && late) {
     found.push(
-      warning(
+      missing(
         `The run of ${job} that fell due ${minuteOf(due)} UTC has not begun`,
         missed === 'skip'
           ? `nightferry run ${job}; nightferry serve begins what fell due while it was up, and skips what was missed`

@@ -105,6 +105,10 @@ function jobLines(job: string): string[] {
     '    # For nightferry serve: cron, such as "30 2 * * *" for half past two every night; null: only by hand.',
     '    schedule: null',
     '    timeZone: UTC',
+    '  # Removes what is older than it has to be kept (docs/service.md), beside the other jobs: on Sundays at noon.',
+    '  housekeeping:',
+    '    schedule: "0 12 * * 0"',
+    '    timeZone: UTC',
   ]
 }
 

@@ -339,6 +339,34 @@ describe('the schedule and the last runs', () => {
     const told = judgeSchedules([{ job, setting: wrong, next: caught(refusal) }])[0]?.what
     expect(told).toMatch(/^jobs\.nightly-sync\.schedule cannot be used: 'nonsense' in [^\n]*$/)
   })
+  test('a schedule for housekeeping is advised where data are carried by schedule, and one alone carries none', () => {
+    const never = { schedule: null, timeZone: 'UTC', missed: 'once', finishBy: null } as const
+    const standing = (job: string, schedule: string | null) => ({
+      job,
+      setting: { ...never, schedule },
+      next: schedule === null ? null : now,
+    })
+    const judge = (night: string | null, housekeeping: string | null) =>
+      judgeSchedules([standing('nightly-sync', night), standing('housekeeping', housekeeping)]).map(
+        ({ level, what, subject }) => [level, subject ?? what],
+      )
+    const [nightly, weekly] = ['30 2 * * *', '0 12 * * 0']
+    const due = (job: string, schedule: string) =>
+      `The next run of ${job} is due 2026-11-23 12:00 UTC (${schedule} in UTC)`
+    expect(judge(nightly, null)).toEqual([
+      ['ok', due('nightly-sync', nightly)],
+      ['advice', 'housekeeping'],
+    ])
+    expect(judge(nightly, weekly)).toEqual([
+      ['ok', due('nightly-sync', nightly)],
+      ['ok', due('housekeeping', weekly)],
+    ])
+    expect(judge(null, weekly)).toEqual([
+      ['ok', due('housekeeping', weekly)],
+      ['advice', 'No job that carries data has a schedule: runs begin by hand alone'],
+    ])
+    expect(judge(null, null)).toEqual([['advice', 'There is no schedule: runs begin by hand alone']])
+  })
   test('the next occurrence is right while clocks are put back', () => {
     const setting = { schedule: '30 2 * * *', timeZone: 'Europe/Copenhagen' }
     const next = (text: string) => nextOccurrence('nightly-sync', setting, new Date(text))?.toISOString()
@@ -357,6 +385,8 @@ describe('the schedule and the last runs', () => {
     const ahead = { ...run, scheduled_for: new Date(now.getTime() + 30 * 86_400_000) }
     expect(judge({ runs: [ahead, before] })[0]?.level).toBe('warning')
     expect(judge({ due: null, runs: [], atWork: 0 })[0]?.level).toBe('ok')
+    const cleaning = judge({ job: 'housekeeping', runs: [before], atWork: 0 })
+    expect(cleaning.map(({ level }) => level)).toEqual(['advice', 'advice'])
     const todo = (missed: 'once' | 'skip') => judge({ runs: [before], missed })[0]?.todo
     expect(todo('once')).toBe('nightferry serve catches up, or nightferry run nightly-sync')
     expect(todo('skip')).toBe(

@@ -278,6 +278,7 @@ test('what is written can be used, whatever the names hold', () => {
   expect(Object.keys(config.streams)).toEqual(['properties', 'calculator_inputs', 'custom_property_values'])
   expect(config.streams.custom_property_values).toMatchObject({ capture: 'snapshot', requires: ['properties'] })
   expect(config.exchange).toMatchObject({ apiKey: null, customIdentifierId: id(1), groupId: null })
+  expect(config.jobs).toMatchObject({ 'nightly-sync': { schedule: null }, housekeeping: { schedule: '0 12 * * 0' } })
 })
 
 test('the searches with which a night compares are written for the streams that are, the others stand in comments', () => {
@@ -311,6 +312,10 @@ test('what is written for somebody who only reads has no identifier, no stream a
     ['answers', null],
   ])
   expect(writtenConfig(read)).not.toContain('nightly-sync')
+  expect(config.jobs).toMatchObject({
+    'pull-calculators': { schedule: null },
+    housekeeping: { schedule: '0 12 * * 0' },
+  })
 })
 
 test('the tables of the database stand in the file with their columns, as comments whatever their names hold', () => {

@@ -52,7 +52,7 @@ test('SIGHUP takes over what can be taken over, names the rest, and keeps the ol
   const events = () => lines(daemon.stderr())
   const count = (msg: string) => events().filter((line) => line.msg === msg).length
   const last = (msg: string) => events().findLast((line) => line.msg === msg)
-  await vi.waitFor(() => expect(count('no_schedule_nothing_will_start')).toBe(1), patience)
+  await vi.waitFor(() => expect(count('no_schedule_no_data_carried')).toBe(1), patience)
 
   // A flag wins over the file, as it did at the start.
   await write(`log: { level: debug }
@@ -101,7 +101,7 @@ test('a schedule that was reloaded starts a run, and the log says more from then
     ...world.environment(),
     NIGHTFERRY_LOG_LEVEL: '',
   })
-  await vi.waitFor(() => expect(daemon.stderr()).toContain('no_schedule_nothing_will_start'), patience)
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('no_schedule_no_data_carried'), patience)
   expect(daemon.stderr()).not.toContain('service_started')
   await write(`log: { level: info }\njobs: { nightly-sync: { schedule: '* * * * *' } }\n`)
   daemon.child.kill('SIGHUP')

@@ -37,7 +37,7 @@ test('systemd is told when serve is ready, how it gets on, that it reloads and i
   const daemon = start(folder.path, serve, { ...world.environment(), PATH, NOTIFY_SOCKET: socket.path })
   const told = (name: string) => socket.messages().filter((message) => name in message)
   await vi.waitFor(() => expect(told('STATUS')).toHaveLength(1), patience)
-  expect(told('STATUS')).toEqual([{ STATUS: 'Idle; there is no schedule' }])
+  expect(told('STATUS')).toEqual([{ STATUS: 'Idle; no job that carries data has a schedule' }])
   expect(told('READY')).toHaveLength(1)
   // Without WATCHDOG_USEC nobody waits for it.
   expect(told('WATCHDOG')).toEqual([])

@@ -67,8 +67,8 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
       logger.info({ url: served.url }, 'http_started')
     }
     logger.info({ ...config.jobs }, 'service_started')
-    if (!isAnythingScheduled(config)) {
-      logger.warn({ setting: `jobs.${carryingJobs(config)[0]}.schedule` }, 'no_schedule_nothing_will_start')
+    if (!isAnythingCarried(config)) {
+      logger.warn({ setting: `jobs.${carryingJobs(config)[0]}.schedule` }, 'no_schedule_no_data_carried')
     }
     await manager.ready()
     // A run that was resumed may begin with a statement that stops all else, which the manager knows of only now.
@@ -101,8 +101,9 @@ async function startJobs({ deps }: Ferry, started: Companion[]): Promise<void> {
   for (const job of jobs) started.push(startScheduler(deps, job, deps.now()), startNotices(deps, job))
 }
 
-function isAnythingScheduled(config: Config): boolean {
-  return jobsOf(config).some(({ name }) => scheduleOf(config, name).schedule !== null)
+/** Whether data are carried by a schedule: housekeeping alone, as init writes it, carries none. */
+function isAnythingCarried(config: Config): boolean {
+  return carryingJobs(config).some((name) => scheduleOf(config, name).schedule !== null)
 }
 
 /** What is done at each SIGHUP; one that came too early is answered late. */
@@ -149,7 +150,9 @@ function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer
 async function standing({ deps }: Ferry): Promise<string> {
   const [run] = await runningRuns(deps.db)
   if (run !== undefined) return `Run ${run.run_id} of ${run.job} is at the step ${run.step}`
-  return isAnythingScheduled(deps.config) ? 'Idle; the next run waits for its time' : 'Idle; there is no schedule'
+  return isAnythingCarried(deps.config)
+    ? 'Idle; the next run waits for its time'
+    : 'Idle; no job that carries data has a schedule'
 }
 
 /** How long a statement may keep this process from all else, in milliseconds; 0: none does. */
