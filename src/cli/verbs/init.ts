@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parse } from 'yaml'
-import { ConfigError } from '../../config/environment.ts'
+import { ConfigError, variableOf } from '../../config/environment.ts'
 import { loadConfig } from '../../config/load-config.ts'
 import { wrongDatabaseAddress } from '../../config/require-settings.ts'
 import { settings } from '../../config/schema.ts'
@@ -88,6 +88,7 @@ async function writeFiles(
     headersTimeoutMs: patienceMs,
     bodyTimeoutMs: patienceMs,
     maxAnswerBytes: 32 * 1024 * 1024,
+    proxy: given.proxy,
     signal: cli.signal,
   })
   const { fieldTypes, ...shown } = await shownBy(cli, client, { baseUrl, apiKey }, options.fieldTypes === true, say)
@@ -141,7 +142,15 @@ async function writeFiles(
   settings.parse(parse(text))
   await writeNewFile(out, text, { flag: options.force ? 'w' : 'wx' })
   if (secretsFile !== null)
-    await writeEnvironment(secretsFile, { EXCHANGE_API_KEY: apiKey, PARTNER_DATABASE_URL: partnerUrl }, options)
+    await writeEnvironment(
+      secretsFile,
+      {
+        EXCHANGE_API_KEY: apiKey,
+        PARTNER_DATABASE_URL: partnerUrl,
+        ...(given.proxy !== null && { [variableOf('exchange.proxy')]: given.proxy }),
+      },
+      options,
+    )
   for (const line of endLines(cli, out, secretsFile, Object.values(suggestions).filter(isReady).length))
     printLine(cli.stdout, line)
   return exitCodes.well
@@ -165,7 +174,7 @@ async function shownBy(
 /** What the environment says already, in whatever form. */
 function fromEnvironment({ environment }: Cli) {
   const { exchange, partner } = loadConfig({ file: null, environment })
-  return { baseUrl: exchange.baseUrl, apiKey: exchange.apiKey, partnerUrl: partner.url }
+  return { baseUrl: exchange.baseUrl, apiKey: exchange.apiKey, proxy: exchange.proxy, partnerUrl: partner.url }
 }
 
 /** @throws {UsageError} where nobody can be asked. */
