@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { repeated, sinceMoment, someText, wholeNumber, withFilterOptions } from './option-values.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
+import type { BackupOptions } from './verbs/backup.ts'
 import type { ContractCheckOptions } from './verbs/contract-check.ts'
 import type { RereadOptions } from './verbs/reread.ts'
 import type { ResendOptions, RetryOptions } from './verbs/resend-rows.ts'
@@ -90,6 +91,27 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--dry-run', 'say how much, and bring back nothing')
     .action(async (options: RestoreOptions) =>
       done(await (await import('./verbs/settle-removals.ts')).restore(cli, options)),
+    )
+}
+
+/** The verbs that save what Nightferry stores, and bring it back. */
+export function addBackupVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => void): void {
+  verb(
+    'backup',
+    'write all that Nightferry stores into one file, while others work',
+    'The file holds the database as it was at one moment, compressed, and sums to check it by. It has no key and no password, but all that your hotels report: keep it as you keep your own database.',
+  )
+    .requiredOption('--out <file>', 'the file to write')
+    .option('--force', 'overwrite a file that is there')
+    .action(async (options: BackupOptions) => done(await (await import('./verbs/backup.ts')).backup(cli, options)))
+  verb(
+    'restore-backup',
+    'load such a file into an empty database, wholly or not at all',
+    'The database is the one that the configuration names. It is brought to the newest schema, and every table is compared with the file. What was sent since the backup is not in it.',
+  )
+    .argument('<file>', 'the file that nightferry backup wrote')
+    .action(async (file: string, options: CommonOptions) =>
+      done(await (await import('./verbs/backup.ts')).restoreBackup(cli, file, options)),
     )
 }
 
