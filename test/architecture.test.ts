@@ -22,7 +22,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
   'read-yaml.ts': [],
   cli: [
     /^heap\.ts$/,
-    /^(http|doctor|init|support|rehearsal|jobs|webhooks|pipeline|partner|conformance|exchange|embedded|db|config|demo)\//,
+    /^(http|doctor|init|support|backup|rehearsal|jobs|webhooks|pipeline|partner|conformance|exchange|embedded|db|config|demo)\//,
     /^world\//,
     /^sandbox\/(start-sandbox|service-world|catalogue|clock|durations|parse-duration|chaos\/parse-chaos)\.ts$/,
   ],
@@ -40,6 +40,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
   db: [],
   config: [/^read-yaml\.ts$/],
   support: [/^(doctor|db)\//],
+  backup: [/^(pipeline\/destination|db)\//],
   rehearsal: [/^(pipeline|exchange|db|config|world)\//],
   world: [],
   sandbox: [/^heap\.ts$/, /^exchange\/(contract|json-bytes)\.ts$/, /^db\/copy-text\.ts$/, /^(network|world)\//],

@@ -116,7 +116,7 @@ async function embeddedCluster(cli: Cli, config: Config, made: AsyncDisposableSt
 }
 
 function exchangeClient(config: Config, contract: Awaited<ReturnType<Ward['contract']>>): ExchangeClient {
-  const { baseUrl, apiKey, maxAnswerBytes } = config.exchange
+  const { baseUrl, apiKey, maxAnswerBytes, proxy } = config.exchange
   if (baseUrl === null || apiKey === null) throw new Error('exchange.baseUrl or exchange.apiKey is not set')
   return createExchangeClient({
     baseUrl,
@@ -128,6 +128,7 @@ function exchangeClient(config: Config, contract: Awaited<ReturnType<Ward['contr
     headersTimeoutMs: Math.min(config.exchange.headersTimeoutMs, connectTimeoutMs),
     bodyTimeoutMs: Math.min(config.exchange.bodyTimeoutMs, connectTimeoutMs),
     maxAnswerBytes,
+    proxy,
     // One more, for a connection that breaks; a longer wait is for the person who asks.
     backOff: { attempts: 2, baseMs: 200, maxMs: 500, maxRetryAfterMs: 1_000 },
   })

@@ -8,7 +8,7 @@ import {
   wholeNumber,
   withFilterOptions,
 } from './option-values.ts'
-import { addActionVerbs, addNestedVerbs, addRunVerbs } from './verb-groups.ts'
+import { addActionVerbs, addBackupVerbs, addNestedVerbs, addRunVerbs } from './verb-groups.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
 import type { Shell } from './verbs/completion.ts'
 import type { ConformanceOptions } from './verbs/conformance.ts'
@@ -207,6 +207,7 @@ export async function createProgram(
       done(await (await import('./verbs/trace.ts')).trace(cli, partnerId, options)),
     )
   addActionVerbs(verb, cli, done)
+  addBackupVerbs(verb, cli, done)
   verb('differences', 'list the rows of every kind that the service accepted and does not show as they were sent')
     .option(
       '--kind <kind>',

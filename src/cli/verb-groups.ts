@@ -3,13 +3,14 @@ import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { oneRun, repeated, sinceMoment, someText, wholeNumber, withFilterOptions } from './option-values.ts'
 import type { ActionsOptions } from './verbs/actions.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
+import type { BackupOptions } from './verbs/backup.ts'
 import type { ContractCheckOptions } from './verbs/contract-check.ts'
 import type { EvidenceOptions } from './verbs/evidence.ts'
 import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
-import type { ReportOptions } from './verbs/show-report.ts'
 import type { RereadOptions } from './verbs/reread.ts'
 import type { ResendOptions, RetryOptions } from './verbs/resend-rows.ts'
 import type { AcceptRemovalsOptions, RestoreOptions } from './verbs/settle-removals.ts'
+import type { ReportOptions } from './verbs/show-report.ts'
 
 /** Reads the number of something that is stored. */
 const someNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER)
@@ -172,6 +173,27 @@ export function addRunVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => 
     .requiredOption('--out <folder>', 'the folder to write, which is not there yet', someText)
     .action(async (options: EvidenceOptions) =>
       done(await (await import('./verbs/evidence.ts')).evidence(cli, options)),
+    )
+}
+
+/** The verbs that save what Nightferry stores, and bring it back. */
+export function addBackupVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => void): void {
+  verb(
+    'backup',
+    'write all that Nightferry stores into one file, while others work',
+    'The file holds the database as it was at one moment, compressed, and sums to check it by. It has no key and no password, but all that your hotels report: keep it as you keep your own database.',
+  )
+    .requiredOption('--out <file>', 'the file to write')
+    .option('--force', 'overwrite a file that is there')
+    .action(async (options: BackupOptions) => done(await (await import('./verbs/backup.ts')).backup(cli, options)))
+  verb(
+    'restore-backup',
+    'load such a file into an empty database, wholly or not at all',
+    'The database is the one that the configuration names. It is brought to the newest schema, and every table is compared with the file. What was sent since the backup is not in it.',
+  )
+    .argument('<file>', 'the file that nightferry backup wrote')
+    .action(async (file: string, options: CommonOptions) =>
+      done(await (await import('./verbs/backup.ts')).restoreBackup(cli, file, options)),
     )
 }
 

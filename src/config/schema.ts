@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { addressProblem } from './database-address.ts'
 import { httpSettings, webhookSettings } from './http-settings.ts'
 import { housekeepingSettings, jobSettings, notifySettings, pullSearches } from './job-settings.ts'
+import { proxyProblem } from './proxy-address.ts'
 import { pushSettings, stream, streamName } from './push-settings.ts'
 import { bytes, count, isConfidentialAddress, milliseconds, optionalText, section } from './setting-kinds.ts'
 
@@ -51,6 +52,17 @@ export const settings = z.strictObject({
       apiKey: optionalText(
         'API key. Keep it out of the file: EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE naming a file.',
       ),
+      proxy: z
+        .string()
+        .superRefine((text, context) => {
+          const problem = proxyProblem(text)
+          if (problem !== null) context.addIssue(problem)
+        })
+        .nullable()
+        .default(null)
+        .describe(
+          'HTTP proxy that leads to the service and to the hosts of result files, as http://user:password@host:port, or https; null: they are called directly. Keep a password out of the file: NIGHTFERRY_EXCHANGE_PROXY, or NIGHTFERRY_EXCHANGE_PROXY_FILE naming a file.',
+        ),
       contract: optionalText('File with the wire names; null: the one that comes with Nightferry.'),
       customIdentifierId: z
         .guid()
@@ -203,7 +215,9 @@ export const settings = z.strictObject({
       allowedHosts: z
         .array(z.string().min(1))
         .default([])
-        .describe('Hosts from which result files may come although their addresses are private.'),
+        .describe(
+          'Hosts from which result files may come although their addresses are private. With exchange.proxy also: hosts whose names the proxy looks up, and not this machine.',
+        ),
     },
     'The way back.',
   ),
@@ -239,6 +253,7 @@ export type Config = z.infer<typeof settings>
  */
 export const secretPaths = [
   'exchange.apiKey',
+  'exchange.proxy',
   'database.url',
   'partner.url',
   'notify.url',

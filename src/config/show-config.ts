@@ -17,7 +17,11 @@ export function showableConfig(config: Config): Config {
   const { exchange, database, partner, notify, http, webhooks } = config
   return {
     ...config,
-    exchange: { ...exchange, apiKey: exchange.apiKey === null ? null : mask },
+    exchange: {
+      ...exchange,
+      apiKey: exchange.apiKey === null ? null : mask,
+      proxy: exchange.proxy === null ? null : withoutPassword(exchange.proxy),
+    },
     database: { ...database, url: withoutPassword(database.url) },
     partner: { ...partner, url: partner.url === null ? null : withoutPassword(partner.url) },
     notify: {
@@ -41,7 +45,8 @@ export function showableConfig(config: Config): Config {
 
 /** The secrets of a configuration, as plain values to scrub from everything that is written. */
 export function secretValues(config: Config): string[] {
-  const passwords = [config.database.url, config.partner.url ?? ''].flatMap(secretsOfDatabase)
+  const addresses = [config.database.url, config.partner.url ?? '', config.exchange.proxy ?? '']
+  const passwords = addresses.flatMap(secretsOfAddress)
   const names = namesOf(config)
   const isName = (text: string) => names.has(percentDecoded(text).toLowerCase())
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
@@ -68,21 +73,21 @@ function namesOf({ pull, streams }: Config): Set<string> {
 }
 
 /**
- * The passwords in the address of a database, but for those that stand beside themselves: to replace the name of a
- * user, a database or this program would hide nothing, and spoil what people read.
+ * The passwords in the address of a database or a proxy, but for those that stand beside themselves: to replace the
+ * name of a user, a database or this program would hide nothing, and spoil what people read.
  */
-export function secretsOfDatabase(url: string): string[] {
+export function secretsOfAddress(url: string): string[] {
   const told = toldBeside(url)
   return passwordsOf(url).filter((password) => !told.has(percentDecoded(password).toLowerCase()))
 }
 
-/** Whether a password in the address of a database can be read off the rest of it, or off the name of this program. */
+/** Whether a password in such an address can be read off the rest of it, or off the name of this program. */
 export function hasToldPassword(url: string): boolean {
   const told = toldBeside(url)
   return passwordsOf(url).some((password) => told.has(percentDecoded(password).toLowerCase()))
 }
 
-/** Passwords that stand in the address of a database: in their place before the host, or as a parameter. Pure. */
+/** Passwords in the address of a database or a proxy: in their place before the host, or as a parameter. Pure. */
 export function passwordsOf(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { password, searchParams } = new URL(url)
@@ -108,8 +113,8 @@ function secretsOfReceiver(text: string): string[] {
 }
 
 /**
- * A database URL as it may be shown: `embedded`, or with its password masked; of one whose password may stand outside
- * its place nothing is shown.
+ * The address of a database or a proxy as it may be shown: `embedded`, or with its password masked; of one whose
+ * password may stand outside its place nothing is shown.
  */
 export function withoutPassword(text: string): string {
   if (text === 'embedded') return text

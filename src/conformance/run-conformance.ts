@@ -29,6 +29,8 @@ export type ConformanceOptions = {
   fieldTypeId: string | null
   certifierKey: string | null
   siblingKey: string | null
+  /** Address of the HTTP proxy that leads to the service. */
+  proxy?: string | null
   limits: Limits
   /** Stops the run. */
   signal: AbortSignal

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici'
 import { retryAfterMs } from '../exchange/back-off.ts'
-import { endpointUrl, serviceAddress } from '../exchange/connector.ts'
+import { createConnector, endpointUrl, serviceAddress } from '../exchange/connector.ts'
 import type { Endpoint } from '../exchange/contract.ts'
 import { openDownload } from '../exchange/download.ts'
 import { DownloadFailed, DownloadRefused } from '../exchange/errors.ts'
@@ -54,6 +54,8 @@ type WireOptions = {
   /** Further keys that calls may carry. */
   certifierKey: string | null
   siblingKey: string | null
+  /** Address of the HTTP proxy that leads to the service. */
+  proxy?: string | null | undefined
   /** For one call, from its start to its last byte. */
   callMs: number
   signal: AbortSignal
@@ -80,7 +82,9 @@ const refusalsKept = 20
 export function openWire(options: WireOptions): Wire {
   const { apiKey, callMs, now } = options
   const address = serviceAddress(options.baseUrl)
-  const agent = new Agent({ connectTimeout: callMs, headersTimeout: callMs, bodyTimeout: callMs, pipelining: 1 })
+  const { proxy } = options
+  const connect = proxy == null ? { timeout: callMs } : createConnector({ connectTimeoutMs: callMs, proxy })
+  const agent = new Agent({ connect, headersTimeout: callMs, bodyTimeout: callMs, pipelining: 1 })
   const sent = new Map<string, number>()
   const statuses = new Map<number, number>()
   const statusesOf = new Map<string, Set<number>>()
@@ -155,7 +159,7 @@ export function openWire(options: WireOptions): Wire {
       sent.set('GET (result files)', (sent.get('GET (result files)') ?? 0) + 1)
       return within('GET (a result file)', async (signal) => {
         const limits = { maxBytes, maxInflatedBytes: maxBytes }
-        const timeouts = { connectTimeoutMs: callMs, headersTimeoutMs: callMs, bodyTimeoutMs: callMs }
+        const timeouts = { connectTimeoutMs: callMs, headersTimeoutMs: callMs, bodyTimeoutMs: callMs, proxy }
         const { baseUrl } = options
         const { body } = await openDownload({ url, baseUrl, apiKey, allowedHosts: [], signal, ...limits, ...timeouts })
         const bytes = await collect(body)

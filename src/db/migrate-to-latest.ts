@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type pg from 'pg'
 import { createDatabase, createPool } from './database.ts'
@@ -7,6 +7,7 @@ import { DatabaseTrouble, withRemedy } from './database-trouble.ts'
 import { migrationNames } from './migration-names.ts'
 import { migrations } from './migrations/index.ts'
 import { requireKnownSchema, schemaName } from './schema-standing.ts'
+import type { Schema } from './tables/database-schema.ts'
 
 export { schemaName } from './schema-standing.ts'
 
@@ -84,15 +85,33 @@ export async function migrateToLatest(url: string, options: MigrateOptions = {})
 /** A lock that was not had in time, and a deadlock, which a migration and the work of a run may come to. */
 const contended = new Set(['55P03', '40P01'])
 
+/**
+ * Brings a database to a schema within a transaction of the caller's, which nobody else migrates beside: a process that
+ * would waits for its end.
+ * @param before called once nobody else can, before anything is made.
+ * @param to the name of a migration; the newest if it is left out.
+ * @throws {MigrationError} naming the migration that failed.
+ */
+export async function migrateWithin(
+  trx: Transaction<Schema>,
+  { before = async () => {}, to }: { before?: () => Promise<void>; to?: string },
+): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${schemaLock})`.execute(trx)
+  await before()
+  await sql`create schema if not exists ${sql.id(schemaName)}`.execute(trx)
+  const { error, results } = await (to === undefined
+    ? migratorOf<Schema>(trx).migrateToLatest()
+    : migratorOf<Schema>(trx).migrateTo(to))
+  if (error === undefined) return
+  const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'the migration'
+  throw new MigrationError(`${failed} failed: ${(error as Error).message}`, { cause: error })
+}
+
 async function attempt(
   db: Kysely<unknown>,
 ): Promise<{ migrations: AppliedMigration[] } | { failed: string; error: unknown }> {
   await createSchema(db)
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: async () => migrations },
-    migrationTableSchema: schemaName,
-  })
+  const migrator = migratorOf(db)
   const before = await migrator.getMigrations()
   const { error, results } = await migrator.migrateToLatest()
   if (error !== undefined) {
@@ -101,6 +120,14 @@ async function attempt(
   }
   const applied = new Set(results?.map((result) => result.migrationName))
   return { migrations: before.map(({ name }) => ({ name, applied: applied.has(name) })) }
+}
+
+function migratorOf<T>(db: Kysely<T>): Migrator {
+  return new Migrator({
+    db,
+    provider: { getMigrations: async () => migrations },
+    migrationTableSchema: schemaName,
+  })
 }
 
 /** Looks who is in the way while a migration waits: once it has failed, it waits for nobody. */

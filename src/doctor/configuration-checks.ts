@@ -6,12 +6,13 @@ import { hasStreams } from '../config/known-names.ts'
 import { requireToServe } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import { hasToldPassword, passwordsOf } from '../config/show-config.ts'
+import { goesByProxy } from '../exchange/connector.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { whatIsCompared } from '../pipeline/compare/what-is-compared.ts'
 import { comparedWords } from '../pipeline/report/report-words.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { readYaml } from '../read-yaml.ts'
-import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
+import { advice, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 /** Each problem of a configuration as a finding of its own. Pure. */
 function problemsOf(caught: unknown): Found[] {
@@ -88,6 +89,9 @@ export function judgeComparison({ kinds, unseen }: ReturnType<typeof whatIsCompa
   ]
 }
 
+/** Settings whose value is an address that may hold a password, and is no secret without one. */
+const passwordHolders = ['database.url', 'partner.url', 'exchange.proxy'] as const
+
 /** Secrets that stand in the text of a configuration file as they are; a reference to a variable is none. Pure. */
 export function secretsIn(text: string): string[] {
   const document = readYaml(text)
@@ -97,7 +101,7 @@ export function secretsIn(text: string): string[] {
       .reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], document)
     if (Array.isArray(value)) return value.some((one) => typeof one === 'string' && !isReference(one))
     if (typeof value !== 'string' || isReference(value)) return false
-    if (!path.endsWith('.url') || path === 'notify.url') return true
+    if (!passwordHolders.some((one) => one === path)) return true
     return holdsPassword(value)
   })
 }
@@ -105,7 +109,7 @@ export function secretsIn(text: string): string[] {
 /** What can be each part of an address, a port too. */
 const anyPart = '60606'
 
-/** Whether the address of a database holds a password, or a piece of one, that no reference to a variable brings. */
+/** Whether an address holds a password, or a piece of one, that no reference to a variable brings. */
 function holdsPassword(url: string): boolean {
   return passwordsOf(url.replaceAll(/\$\{\w+\}/g, anyPart)).some((password) => password.replaceAll(anyPart, '') !== '')
 }
@@ -120,19 +124,45 @@ export function secretVariables(): string[] {
   return variablesWithFile().flatMap(([variable, path]) => (paths.includes(path) ? [variable] : []))
 }
 
-/** Passwords of databases that can be read off their own address. Pure. */
-function judgePasswords({ database, partner }: Config): Found[] {
-  const told = Object.entries({ 'database.url': database.url, 'partner.url': partner.url }).flatMap(([path, url]) =>
-    url !== null && hasToldPassword(url) ? [path] : [],
-  )
-  if (told.length === 0) return [ok('No password of a database can be read off its address')]
+/** Passwords of databases and of the proxy that can be read off their own address. Pure. */
+function judgePasswords({ database, partner, exchange }: Config): Found[] {
+  const urls = [database.url, partner.url, exchange.proxy]
+  const told = passwordHolders.filter((_, nth) => hasToldPassword(urls[nth] ?? ''))
+  if (told.length === 0) return [ok('No password of a database or a proxy can be read off its address')]
   return told.map((path) =>
     warning(
       `the password of ${path} is the name of its user, its database, its kind of server or this program`,
-      `give the role another password, and write it into ${path}`,
+      `give the user another password, and write it into ${path}`,
       path,
     ),
   )
+}
+
+/** The way to the service, where variables that other programs go by name a proxy. Pure. */
+export function judgeProxy(
+  { baseUrl, proxy }: Pick<Config['exchange'], 'baseUrl' | 'proxy'>,
+  environment: Ward['environment'],
+): Found[] {
+  const { protocol, hostname } = new URL(baseUrl ?? 'http://localhost')
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  const byProxy = goesByProxy({ protocol, hostname: host })
+  if (proxy !== null) {
+    const shown = new URL(proxy).host
+    return [
+      ok(byProxy ? `The proxy ${shown} leads to the service` : 'The service is on this machine: no proxy leads there'),
+    ]
+  }
+  const variable = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => environment[name])
+  if (variable === undefined || !byProxy) return [ok('The service is called directly')]
+  const exempt = (environment.NO_PROXY ?? environment.no_proxy ?? '').split(/[\s,]+/).filter((one) => one !== '')
+  const isExempt = exempt.some((one) => one === '*' || `.${host}`.endsWith(`.${one.replace(/^\*?\./, '')}`))
+  if (isExempt) return [ok('The service is called directly, as NO_PROXY says')]
+  return [
+    warning(
+      `${variable} names a proxy, and the service is called directly: only exchange.proxy leads to it by a proxy`,
+      'set NIGHTFERRY_EXCHANGE_PROXY, or exchange.proxy, or name the service in NO_PROXY if there is a direct way',
+    ),
+  ]
 }
 
 /** Pure. */
@@ -301,6 +331,12 @@ export const configurationChecks: readonly Check[] = [
     group: 'configuration',
     why: 'Such a password keeps nobody out, and is not hidden in logs and answers, where it stands as a word.',
     run: async (ward) => judgePasswords(await on(ward.config, 'configuration')),
+  },
+  {
+    id: 'proxy',
+    group: 'configuration',
+    why: 'Where no direct way leads to the service, nothing is sent and nothing comes back.',
+    run: async (ward) => judgeProxy((await on(ward.config, 'configuration')).exchange, ward.environment),
   },
   {
     id: 'contract',

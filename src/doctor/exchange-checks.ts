@@ -6,6 +6,7 @@ import { statusCounts } from '../db/ledger/row-state.ts'
 import { isOfDestination } from '../db/runs/newest-runs.ts'
 import { refusedKeysAtWork } from '../db/service-key/keys-at-work.ts'
 import { deniedKeyInUse } from '../db/service-key/service-key.ts'
+import { isLeftToProxy, proxyAdvice } from '../exchange/download.ts'
 import { judgeDownloadUrl, judgeLiteral, pinnedLookup, systemLookup } from '../exchange/download-address.ts'
 import type { ClockSkew } from '../exchange/read-answer.ts'
 import { profileOf } from '../pipeline/destination/check-destination.ts'
@@ -39,9 +40,10 @@ export const serviceChecks: readonly Check[] = [
         async ({ db }) => [await deniedKeyInUse(db), await refusedKeysAtWork(db)] as const,
         () => [null, []] as const,
       )
+      const { proxy } = exchange
       const found = await ward.service().then(
-        () => judgeKey({ error: null, odd, breaker }),
-        (error: unknown) => judgeKey({ error, odd, breaker }),
+        () => judgeKey({ error: null, odd, breaker, proxy }),
+        (error: unknown) => judgeKey({ error, odd, breaker, proxy }),
       )
       const ours = keyFingerprint(exchange.apiKey, exchange.baseUrl)
       const others = refused.filter(({ fingerprint }) => fingerprint !== ours)
@@ -193,7 +195,7 @@ export const downloadChecks: readonly Check[] = [
       const addresses = await newestPageAddresses(db)
       const byHost = new Map(addresses.map((address) => [hostOf(address), address]))
       const found: Found[] = []
-      for (const [host, address] of byHost) found.push(await judged(host, address, rules))
+      for (const [host, address] of byHost) found.push(await judged(host, address, rules, exchange.proxy))
       return found.length > 0 ? found : [ok('No result file was listed yet')]
     },
   },
@@ -208,6 +210,7 @@ async function judged(
   host: string,
   address: string,
   rules: { baseUrl: URL; allowedHosts: readonly string[] },
+  proxy: string | null,
 ): Promise<Found> {
   const target = judgeDownloadUrl(address, rules)
   if ('refused' in target)
@@ -216,6 +219,7 @@ async function judged(
       'ask the service for files behind https',
       host,
     )
+  if (isLeftToProxy(target, proxy)) return ok(`Files come from ${host}, whose name exchange.proxy looks up`, host)
   try {
     await judgeLiteral(target, rules.baseUrl, systemLookup)
     const resolve = promisify((done: (failure: Error | null) => void) => {
@@ -226,10 +230,12 @@ async function judged(
   } catch (refused) {
     const { message, code } = refused as Error & { code?: string }
     const passing = code === 'EAI_AGAIN' || code === 'download_failed'
+    const byName = proxy === null ? null : proxyAdvice(refused, target)
     const todo =
-      code === 'ENOTFOUND' || passing
+      byName ??
+      (code === 'ENOTFOUND' || passing
         ? 'check the name service of this machine'
-        : 'if the files are meant to be there, add the host to pull.allowedHosts'
+        : 'if the files are meant to be there, add the host to pull.allowedHosts')
     return passing ? advice(message, todo, host) : error(message, todo, host)
   }
 }

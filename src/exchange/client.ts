@@ -48,6 +48,8 @@ export type ExchangeClientOptions = {
   backOff?: BackOff
   /** PEM of certificate authorities to trust beside the well-known ones. */
   ca?: string | undefined
+  /** Address of the HTTP proxy that leads to the service. */
+  proxy?: string | null | undefined
   logger?: Pick<Logger, 'debug' | 'warn'> | undefined
   /** Ends every call, the waiting ones too. */
   signal?: AbortSignal | undefined

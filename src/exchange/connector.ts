@@ -1,7 +1,10 @@
 import type { LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
+import { callbackify } from 'node:util'
 import { buildConnector } from 'undici'
+import { isLoopbackHost } from '../network/address-kind.ts'
 import type { Endpoint } from './contract.ts'
+import { createTunnel } from './tunnel.ts'
 
 /**
  * The connection was never established, TLS handshake included, so no byte of a request can have left.
@@ -24,26 +27,40 @@ type ConnectorOptions = {
   ca?: string | undefined
   /** Replaces the resolver of host names; Node never calls it for IP literals. */
   lookup?: LookupFunction | undefined
+  /** The proxy on the way to every host but this machine; null or undefined: hosts are called directly. */
+  proxy?: string | null | undefined
 }
 
 /**
  * Opens sockets for undici, and marks whatever goes wrong before they can be used as a `ConnectFailure`.
  *
  * HTTP/2 is off: many requests would share one connection, and its loss would make all of them uncertain at once.
+ * Through a proxy TLS is spoken with the host itself: the proxy sees its name and port, and nothing of a request.
  */
-export function createConnector({ connectTimeoutMs, ca, lookup }: ConnectorOptions): buildConnector.connector {
-  const connect = buildConnector({
-    timeout: connectTimeoutMs,
-    allowH2: false,
-    ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
-    ...(lookup === undefined ? {} : { lookup }),
-  })
-  return (options, callback) => {
-    connect(options, (...[error, socket]) => {
+export function createConnector(options: ConnectorOptions): buildConnector.connector {
+  const { connectTimeoutMs: timeoutMs, ca, lookup, proxy } = options
+  const tls = { timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca: [...rootCertificates, ca] }) }
+  const connect = buildConnector({ ...tls, ...(lookup !== undefined && { lookup }) })
+  const tunnel =
+    proxy == null ? null : callbackify(createTunnel({ proxy, lookup, timeoutMs, connect: buildConnector(tls) }))
+  return (to, callback) => {
+    const done: buildConnector.Callback = (...[error, socket]) => {
       if (error !== null) callback(new ConnectFailure(error), null)
       else callback(null, socket)
-    })
+    }
+    if (tunnel === null || !goesByProxy(to)) connect(to, done)
+    else {
+      tunnel(to.hostname, to.port || '443', (error, httpSocket) => {
+        if (error !== null) done(error, null)
+        else connect({ ...to, httpSocket }, done)
+      })
+    }
   }
+}
+
+/** Whether a host is called through the proxy, where there is one: no proxy leads back to this machine. Pure. */
+export function goesByProxy({ protocol, hostname }: { protocol: string; hostname: string }): boolean {
+  return protocol === 'https:' && !isLoopbackHost(hostname)
 }
 
 type ServiceAddress = {

@@ -1,7 +1,7 @@
 import { lookup as resolve } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import { callbackify } from 'node:util'
-import { type AddressKind, addressKind, ipBits } from '../network/address-kind.ts'
+import { type AddressKind, addressKind, ipBits, isLoopbackHost } from '../network/address-kind.ts'
 import { DownloadFailed, DownloadRefused } from './errors.ts'
 
 type DownloadRules = {
@@ -58,10 +58,6 @@ function bareHost(url: URL): string {
 function normalisedHost(host: string): string {
   const spelled = `https://${ipBits(host)?.version === 6 ? `[${host}]` : host}`
   return URL.canParse(spelled) ? bareHost(new URL(spelled)) : host
-}
-
-function isLoopbackHost(host: string): boolean {
-  return addressKind(host) === 'loopback' || host === 'localhost' || host.endsWith('.localhost')
 }
 
 type HostAddress = { address: string; family: number }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { retryAfterMs } from './back-off.ts'
-import { ConnectFailure, createConnector } from './connector.ts'
+import { ConnectFailure, createConnector, goesByProxy } from './connector.ts'
 import {
   type DownloadTarget,
   type HostLookup,
@@ -14,6 +14,7 @@ import {
 import { acceptedCodings, createInflater, type DownloadLimits, downloadBody } from './download-body.ts'
 import { DownloadFailed, DownloadRefused } from './errors.ts'
 import { headerText, serviceMoment } from './read-answer.ts'
+import { ProxyFailure } from './tunnel.ts'
 
 export type DownloadOptions = Omit<DownloadLimits, 'rateWindowMs'> & {
   /** As the task gives it. */
@@ -31,6 +32,8 @@ export type DownloadOptions = Omit<DownloadLimits, 'rateWindowMs'> & {
   bodyTimeoutMs: number
   /** PEM of certificate authorities to trust beside the well-known ones. */
   ca?: string | undefined
+  /** Address of the HTTP proxy that leads to the hosts. */
+  proxy?: string | null | undefined
   logger?: Pick<Logger, 'debug'> | undefined
   signal?: AbortSignal | undefined
   lookup?: HostLookup
@@ -53,7 +56,8 @@ const maxRetryAfterMs = 15 * 60_000
  * Opens a page or result file. Specification: Task (bulk request), Calculator search result page.
  *
  * A URL comes from outside, so each one, and each redirect again, is judged before anything connects: scheme,
- * credentials, the host's addresses (pinned to the connection). The API key goes to the service's own origin only.
+ * credentials, the host's addresses (pinned to the connection, also where a proxy makes it). The API key goes to the
+ * service's own origin only.
  * Never retried here.
  * @throws {DownloadRefused} when a guard says no.
  * @throws {DownloadFailed} without an answer of 200; `expired` tells when a fresh URL is the remedy.
@@ -80,7 +84,8 @@ async function openTarget(target: DownloadTarget, baseUrl: URL, options: Downloa
     connect: createConnector({
       connectTimeoutMs: options.connectTimeoutMs,
       ca: options.ca,
-      lookup: pinnedLookup(target, baseUrl, lookup),
+      proxy: options.proxy,
+      lookup: isLeftToProxy(target, options.proxy) ? undefined : pinnedLookup(target, baseUrl, lookup),
     }),
     headersTimeout: options.headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
@@ -99,7 +104,27 @@ async function openTarget(target: DownloadTarget, baseUrl: URL, options: Downloa
   }
 }
 
-async function request(agent: Agent, { url, host, ownOrigin }: DownloadTarget, options: DownloadOptions) {
+/**
+ * Whether a proxy gets the host's name, and resolves it: of a host whose addresses are not judged. Of any other it gets
+ * an address that was judged, because the name could lead it into the network that it stands in. Pure.
+ */
+export function isLeftToProxy({ url, host, trusted }: DownloadTarget, proxy: string | null | undefined): boolean {
+  return proxy != null && trusted && goesByProxy({ protocol: url.protocol, hostname: host })
+}
+
+/** What helps where a host is not reached through a proxy by its judged addresses; null where that is not so. Pure. */
+export function proxyAdvice(error: unknown, { url, host, trusted }: DownloadTarget): string | null {
+  if (trusted || !goesByProxy({ protocol: url.protocol, hostname: host })) return null
+  const byName = `name ${host} in pull.allowedHosts, and the proxy looks its name up`
+  if (error instanceof ProxyFailure) {
+    return error.code === 'proxy_refused' ? `if it lets names through and no addresses, ${byName}` : null
+  }
+  const isUnknown = error instanceof Error && 'syscall' in error && error.syscall === 'getaddrinfo'
+  return isUnknown ? `if only the proxy knows it, ${byName}` : null
+}
+
+async function request(agent: Agent, target: DownloadTarget, options: DownloadOptions) {
+  const { url, host, ownOrigin } = target
   try {
     return await agent.request({
       origin: url.origin,
@@ -116,7 +141,8 @@ async function request(agent: Agent, { url, host, ownOrigin }: DownloadTarget, o
   } catch (error) {
     if (error instanceof ConnectFailure && error.cause instanceof DownloadRefused) throw error.cause
     const detail = error instanceof Error ? error.message : String(error)
-    throw new DownloadFailed(host, `no answer (${detail})`, { cause: error })
+    const advice = options.proxy == null ? null : proxyAdvice(error instanceof ConnectFailure && error.cause, target)
+    throw new DownloadFailed(host, `no answer (${detail}${advice === null ? '' : `; ${advice}`})`, { cause: error })
   }
 }
 

@@ -64,6 +64,11 @@ export function addressKind(text: string): AddressKind | null {
   return kind === 'public' ? 'translated' : kind
 }
 
+/** Whether a host, an IPv6 literal without its brackets, is this machine by its very spelling. Pure. */
+export function isLoopbackHost(host: string): boolean {
+  return addressKind(host) === 'loopback' || host === 'localhost' || host.endsWith('.localhost')
+}
+
 type Range = [prefix: IpBits, length: number, kind: AddressKind]
 
 function table(entries: [range: string, kind: AddressKind][]): Range[] {

@@ -8,6 +8,7 @@ import { temporaryFile } from './temporary-file.ts'
 /** A value that the setting takes. */
 function secretFor(path: string): string {
   if (path === 'webhooks.secrets') return 'whsec_aHVudGVyMjJodW50ZXIyMmh1bnRlcjIyaHVudGVy'
+  if (path === 'exchange.proxy') return 'http://u:hunter22@h:3128'
   if (!/url$/i.test(path)) return 'hunter22-and-some-more'
   return path.startsWith('notify') ? 'https://h.example/hunter22' : 'postgres://u:hunter22@h/d'
 }

@@ -29,12 +29,12 @@ test.each(secretPaths)(
   'the program hides %s wherever a configuration is shown, and knows it wherever one is scrubbed',
   (path) => {
     const secret = 'whsec_aHVudGVyMjJodW50ZXIyMmh1bnRlcjIyaHVudGVy'
-    const isUrl = /url$/i.test(path)
+    const isUrl = /(url|proxy)$/i.test(path)
     const value = !isUrl
       ? secret
       : path.startsWith('notify')
         ? `https://h.example/${secret}`
-        : `postgres://u:${secret}@h/d`
+        : `${path === 'exchange.proxy' ? 'http' : 'postgres'}://u:${secret}@h/${path === 'exchange.proxy' ? '' : 'd'}`
     const nested = path
       .split('.')
       .reduceRight<unknown>((inner, key) => ({ [key]: inner }), path === 'webhooks.secrets' ? [value] : value)

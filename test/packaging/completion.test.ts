@@ -26,7 +26,16 @@ async function offered(...words: string[]): Promise<string[]> {
 }
 
 test('bash completes verbs, their options, their words, and files', async () => {
-  expect(await offered('re')).toEqual(['reference', 'rehearse', 'rejected', 'reread', 'resend', 'restore', 'retry'])
+  expect(await offered('re')).toEqual([
+    'reference',
+    'rehearse',
+    'rejected',
+    'reread',
+    'resend',
+    'restore',
+    'restore-backup',
+    'retry',
+  ])
   expect(await offered('retry', '--d')).toEqual(['--dry-run'])
   expect(await offered('destination', '')).toEqual(expect.arrayContaining(['other', 'same', '--name']))
   expect(await offered('resend', '--difference', '')).toEqual(['absent', 'any', 'different'])

@@ -60,6 +60,7 @@ export async function conformance(cli: Cli, options: ConformanceOptions): Promis
     fieldTypeId: options.fieldType ?? null,
     certifierKey: key(options.certifierKey, 'EXCHANGE_CERTIFIER_KEY', 'certifier-key'),
     siblingKey: key(options.siblingKey, 'EXCHANGE_SIBLING_KEY', 'sibling-key'),
+    proxy: exchange.proxy,
     limits: { callMs, pollMs: options.poll, taskMs: options.taskLimit * 1000, totalMs: options.timeLimit * 1000 },
     signal: cli.signal,
     now: () => cli.now().getTime(),

@@ -15,10 +15,10 @@ export type ContractCheckOptions = CommonOptions & { openapi: string; all?: bool
 
 /** `nightferry contract check`: each name of the contract beside an OpenAPI description of a deployment. */
 export async function contractCheck(cli: Cli, options: ContractCheckOptions): Promise<ExitCode> {
-  const { contract: named } = readConfig(cli, options).exchange
+  const { contract: named, proxy } = readConfig(cli, options).exchange
   const file = named === null ? packagedConfig('contract.yaml') : resolve(cli.workingFolder, named)
   const place = /^https?:/i.test(options.openapi) ? options.openapi : resolve(cli.workingFolder, options.openapi)
-  const document = await readDescription(place, cli.signal)
+  const document = await readDescription(place, proxy, cli.signal)
   const compared = compareContract(readContractNames(file), loadContract(file), document)
   const of = (verdict: Verdict) => compared.filter((one) => one.verdict === verdict)
   const counts = {

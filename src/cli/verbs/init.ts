@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parse } from 'yaml'
-import { ConfigError } from '../../config/environment.ts'
+import { ConfigError, variableOf } from '../../config/environment.ts'
 import { loadConfig } from '../../config/load-config.ts'
 import { wrongDatabaseAddress } from '../../config/require-settings.ts'
 import { settings } from '../../config/schema.ts'
@@ -100,6 +100,7 @@ async function writeFiles(
     headersTimeoutMs: patienceMs,
     bodyTimeoutMs: patienceMs,
     maxAnswerBytes: 32 * 1024 * 1024,
+    proxy: given.proxy,
     signal: cli.signal,
   })
   const { fieldTypes, ...shown } = await shownBy(cli, client, { baseUrl, apiKey }, options.fieldTypes === true, say)
@@ -122,7 +123,11 @@ async function writeFiles(
   })
   settings.parse(parse(text))
   await writeNewFile(out, text, { flag: options.force ? 'w' : 'wx' })
-  const secrets = { EXCHANGE_API_KEY: apiKey, ...(partnerUrl !== null && { PARTNER_DATABASE_URL: partnerUrl }) }
+  const secrets = {
+    EXCHANGE_API_KEY: apiKey,
+    ...(partnerUrl !== null && { PARTNER_DATABASE_URL: partnerUrl }),
+    ...(given.proxy !== null && { [variableOf('exchange.proxy')]: given.proxy }),
+  }
   if (secretsFile !== null) await writeEnvironment(secretsFile, secrets, options)
   const ready = options.readOnly === true ? null : Object.values(sent.suggestions).filter(isReady).length
   for (const line of endLines(cli, out, secretsFile, ready)) printLine(cli.stdout, line)
@@ -200,7 +205,7 @@ async function shownBy(
 /** What the environment says already, in whatever form. */
 function fromEnvironment({ environment }: Cli) {
   const { exchange, partner } = loadConfig({ file: null, environment })
-  return { baseUrl: exchange.baseUrl, apiKey: exchange.apiKey, partnerUrl: partner.url }
+  return { baseUrl: exchange.baseUrl, apiKey: exchange.apiKey, proxy: exchange.proxy, partnerUrl: partner.url }
 }
 
 /** @throws {UsageError} where nobody can be asked. */

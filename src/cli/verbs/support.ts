@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises'
 import { arch, freemem, platform, release, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { stringify } from 'yaml'
-import { secretsOfDatabase, secretValues, showableConfig } from '../../config/show-config.ts'
+import { secretsOfAddress, secretValues, showableConfig } from '../../config/show-config.ts'
 import { migrationNames } from '../../db/migration-names.ts'
 import type { Finding, Ward } from '../../doctor/ward.ts'
 import { databaseFacts, logWithoutRows, tarGz, withoutRows } from '../../support/support-file.ts'
@@ -118,7 +118,9 @@ async function secretsOf({ environment }: Cli, ward: Ward): Promise<string[]> {
       ? [value]
       : [],
   )
-  const passwords = set.flatMap(secretsOfDatabase)
+  // The address of a proxy is of use, but for its password.
+  const proxies = Object.entries(environment).flatMap(([name, value = '']) => (/_PROXY$/i.test(name) ? [value] : []))
+  const passwords = [...set, ...proxies].flatMap(secretsOfAddress)
   // The address of the service is no secret, and is of use.
   const open = new Set([environment.EXCHANGE_BASE_URL, environment.NIGHTFERRY_EXCHANGE_BASE_URL])
   return [...known, ...[...set, ...passwords].filter((value) => value.length >= shortestSecret && !open.has(value))]

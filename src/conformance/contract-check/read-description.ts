@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
-import { request } from 'undici'
+import { Agent, request } from 'undici'
+import { createConnector } from '../../exchange/connector.ts'
 import { readYaml, YamlError } from '../../read-yaml.ts'
 import { openApiVersion } from '../evidence/description.ts'
 
@@ -16,10 +17,11 @@ const patienceMs = 30_000
 /**
  * Reads an OpenAPI description in JSON or YAML, from a file or over http and https. No key is sent, and no redirect is
  * followed.
+ * @param proxy that leads to https addresses.
  * @throws {DescriptionError} saying what is wrong.
  */
-export async function readDescription(place: string, signal: AbortSignal): Promise<unknown> {
-  const text = /^https?:\/\//i.test(place) ? await fetched(place, signal) : await fromFile(place)
+export async function readDescription(place: string, proxy: string | null, signal: AbortSignal): Promise<unknown> {
+  const text = /^https?:\/\//i.test(place) ? await fetched(place, proxy, signal) : await fromFile(place)
   const document = parsed(place, text)
   if (openApiVersion(document) === null)
     throw new DescriptionError(`${place} is no OpenAPI description: it has no openapi or no paths`)
@@ -37,10 +39,11 @@ async function fromFile(path: string): Promise<string> {
   }
 }
 
-async function fetched(url: string, signal: AbortSignal): Promise<string> {
+async function fetched(url: string, proxy: string | null, signal: AbortSignal): Promise<string> {
+  const dispatcher = new Agent({ connect: createConnector({ connectTimeoutMs: patienceMs, proxy }) })
   try {
     const whole = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
-    const { statusCode, body } = await request(url, { signal: whole, headersTimeout: patienceMs })
+    const { statusCode, body } = await request(url, { dispatcher, signal: whole, headersTimeout: patienceMs })
     if (statusCode !== 200) {
       await body.dump()
       throw new DescriptionError(
@@ -58,6 +61,8 @@ async function fetched(url: string, signal: AbortSignal): Promise<string> {
   } catch (error) {
     if (error instanceof DescriptionError || signal.aborted) throw error
     throw new DescriptionError(`${url} cannot be read: ${(error as Error).message}`, { cause: error })
+  } finally {
+    await dispatcher.destroy()
   }
 }
 

@@ -127,13 +127,17 @@ function texts(rows: readonly Text[]): string[] {
 /** A table or view of the destination in use. */
 export type Relation = { name: string; view: boolean }
 
-/** The tables of the destination in use, and the views that read any of them, each after those that it reads. */
-export async function movingRelations(trx: Transaction<Schema>): Promise<Relation[]> {
+/**
+ * The tables of the destination in use, and the views that read any of them, each after those that it reads.
+ * @param tables those of them that are meant; all that are not shared if it is left out.
+ */
+export async function movingRelations(trx: Transaction<Schema>, tables?: readonly string[]): Promise<Relation[]> {
   const { rows } = await sql<Relation>`
     with recursive moving as (
       select oid, relname, relkind, 0 as depth from pg_class
       where relnamespace = ${schemaName}::regnamespace and relkind in ('r', 'p')
         and relname <> all(${sharedTables}::text[]) and relname not like 'kysely\\_%'
+        and (${tables ?? null}::text[] is null or relname = any(${tables ?? null}::text[]))
       union
       select reading.oid, reading.relname, reading.relkind, moving.depth + 1
       from moving

@@ -172,9 +172,7 @@ export async function switchDestination(trx: Transaction<Schema>, to: Destinatio
   const relations = await movingRelations(trx)
   const waiting = await relationsOf(trx, to.schema_name)
   if (waiting.length > 0) refuseParts(to, relations, waiting)
-  await sql`create schema ${sql.id(parked)}`.execute(trx)
-  await shareSchema(trx, parked)
-  await move(trx, relations, schemaName, parked)
+  await park(trx, relations, parked)
   if (waiting.length > 0) await move(trx, waiting, to.schema_name, schemaName)
   else await copyEmpty(trx, relations, parked)
   await sql`drop schema if exists ${sql.id(to.schema_name)}`.execute(trx)
@@ -186,6 +184,23 @@ export async function switchDestination(trx: Transaction<Schema>, to: Destinatio
     where destination_id = ${to.destination_id}`.execute(trx)
   await catchUp(trx)
   return { empty: waiting.length === 0 }
+}
+
+/** Moves the tables of the destination in use to a schema that is made for them. */
+async function park(trx: Transaction<Schema>, relations: readonly Relation[], schema: string): Promise<void> {
+  await sql`create schema ${sql.id(schema)}`.execute(trx)
+  await shareSchema(trx, schema)
+  await move(trx, relations, schemaName, schema)
+}
+
+/**
+ * Makes the tables of a destination that waits, empty: in a database whose own are empty too.
+ * @param tables those that it has.
+ */
+export async function makeWaiting(trx: Transaction<Schema>, schema: string, tables: readonly string[]): Promise<void> {
+  const relations = await movingRelations(trx, tables)
+  await park(trx, relations, schema)
+  await copyEmpty(trx, relations, schema)
 }
 
 /** Tables that wait since before some were made, or that a backup left some out of, are of no use: runs would fail. */

@@ -57,6 +57,7 @@ export function openResult(
     connectTimeoutMs: exchange.connectTimeoutMs,
     headersTimeoutMs: exchange.headersTimeoutMs,
     bodyTimeoutMs: exchange.bodyTimeoutMs,
+    proxy: exchange.proxy,
     signal,
   })
 }

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { schemaName } from '../../db/migrate-to-latest.ts'
+import { inOrder, type StoredTable, storedTables } from '../../db/stored-tables.ts'
 import { RehearsalRefused } from './rehearsal-database.ts'
 
 export type LedgerCopy = { tables: number; bytes: number }
@@ -51,7 +52,7 @@ export async function copyLedger(source: pg.Pool, target: pg.Pool, signal: Abort
   }
 }
 
-function sumOf(tables: readonly LedgerTable[]): number {
+function sumOf(tables: readonly StoredTable[]): number {
   return tables.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
@@ -72,7 +73,7 @@ export async function refuseRunning(source: pg.Pool | pg.PoolClient): Promise<vo
 }
 
 /** Triggers stay off: the copy is to contain what the source contains, and nothing that comes of its being written. */
-async function copyTable(from: pg.PoolClient, to: pg.PoolClient, { name, columns }: LedgerTable): Promise<void> {
+async function copyTable(from: pg.PoolClient, to: pg.PoolClient, { name, columns }: StoredTable): Promise<void> {
   const table = to.escapeIdentifier(name)
   const listed = columns.map((column) => to.escapeIdentifier(column)).join(', ')
   await to.query(`alter table ${table} disable trigger user`)
@@ -90,17 +91,6 @@ async function copySequences(from: pg.PoolClient, to: pg.PoolClient): Promise<vo
   for (const { name, last } of rows) {
     if (last !== null) await to.query('select setval($1::regclass, $2)', [to.escapeIdentifier(name), last])
   }
-}
-
-/** A table of the ledger as it is copied. */
-type LedgerTable = {
-  name: string
-  /** What can be written: generated columns are not. */
-  columns: string[]
-  /** With its indexes and what is stored apart. */
-  bytes: number
-  /** Tables that its foreign keys lead to. */
-  needs: string[]
 }
 
 /**
@@ -121,20 +111,8 @@ const partly: Record<string, string> = {
 }
 
 /** The tables that a rehearsal needs, each after those that its foreign keys lead to. */
-async function ledgerTables(client: pg.ClientBase, schema: string): Promise<LedgerTable[]> {
-  const { rows } = await client.query<LedgerTable & { bytes: string }>(
-    `select relname::text as name, pg_total_relation_size(pg_class.oid) as bytes,
-            (select array_agg(attname::text order by attnum) from pg_attribute
-             where attrelid = pg_class.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns,
-            array(select target.relname::text from pg_constraint join pg_class target on target.oid = confrelid
-                  where conrelid = pg_class.oid and contype = 'f' and confrelid <> conrelid) as needs
-     from pg_class
-     where relnamespace = $1::regnamespace and relkind in ('r', 'p') and not relispartition
-       and relname not like 'kysely\\_migration%'
-     order by relname`,
-    [schema],
-  )
-  const wanted = rows.filter(({ name }) => !leftOut.has(name)).map((row) => ({ ...row, bytes: Number(row.bytes) }))
+async function ledgerTables(client: pg.ClientBase, schema: string): Promise<StoredTable[]> {
+  const wanted = (await storedTables(client, schema)).filter(({ name }) => !leftOut.has(name))
   for (const table of wanted) {
     const condition = partly[table.name]
     if (condition !== undefined) table.bytes = await bytesOfPart(client, table.name, condition)
@@ -148,23 +126,6 @@ async function bytesOfPart(client: pg.ClientBase, name: string, condition: strin
     `select coalesce(sum(pg_column_size(part)), 0) as bytes from ${client.escapeIdentifier(name)} part ${condition}`,
   )
   return Number(rows[0]?.bytes)
-}
-
-/** Each table after those that it needs. Pure. @throws {TypeError} when they need each other. */
-function inOrder(tables: readonly LedgerTable[]): LedgerTable[] {
-  const ordered: LedgerTable[] = []
-  const placed = new Set<string>()
-  const known = new Set(tables.map(({ name }) => name))
-  while (ordered.length < tables.length) {
-    const next = tables.filter(
-      ({ name, needs }) => !placed.has(name) && needs.every((need) => placed.has(need) || !known.has(need)),
-    )
-    if (next.length === 0)
-      throw new TypeError('tables of the ledger need each other: there is no order to copy them in')
-    for (const table of next) placed.add(table.name)
-    ordered.push(...next)
-  }
-  return ordered
 }
 
 /** The copy's own growth in a night: payloads, new rows, the log of the server. Too low fails in the midst of it. */
