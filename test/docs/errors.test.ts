@@ -15,7 +15,7 @@ const spellings = [
   /\bnew StopRun\(\s*(?:[\w.]+ \?\? )?'(\w+)'/g,
   /sameOutcome\([^)]*'(?:rejected|unknown)',\s*'(\w+)'/g,
   /then '(\w+)'\s+(?:else (?:named|told)\.code|when \$\{mapping\}|else told)/g,
-  /\b(?:unreadable|overdue|gone|lostFile)Code = '(\w+)'/g,
+  /\b(?:unreadable|overdue|gone|lostFile|answersLost)Code = '(\w+)'/g,
   /\? cause\.code : '(\w+)'/g,
   /\bnew Problem\(\s*\d+,\s*'(\w+)'/g,
   /\breturn body\(\w+, '(\w+)'/g,

@@ -14,7 +14,7 @@ export type FamilyMember = {
   task_status: string | null
   error_code: string | null
   overdue_since: Date | null
-  /** Whether the service refused it over what it carries (400, 422). */
+  /** Whether the service refused it over what it carries (400, 422), or its answers were lost and it was given up. */
   refused: boolean
 }
 
@@ -45,6 +45,31 @@ export async function wasNotTheRows(
     where run_id = ${run_id} and kind = ${kind} and state = 'refused'
       and refusal ->> 'verdict' = 'not_the_rows' and refusal ->> 'code' = ${code}
     limit 1`.execute(trx)
+  return rows.length > 0
+}
+
+/** Of a submission and of its rows: the answers to its POST were lost however often it was sent. */
+export const answersLostCode = 'answers_lost'
+
+/**
+ * Whether the service takes no request of a kind any more, whatever it carries: another one was given up in this run
+ * because its answers and those of all its parts were lost, and none was accepted since a moment.
+ */
+export async function losesWhatever(
+  db: Database,
+  submission: Pick<Submission, 'run_id' | 'kind' | 'submission_id' | 'root_id'>,
+  since: Date,
+): Promise<boolean> {
+  const { run_id, kind } = submission
+  const { rows } = await sql`
+    select from submission
+    where run_id = ${run_id} and kind = ${kind} and refusal ->> 'code' = ${answersLostCode}
+      and refusal ->> 'verdict' = 'not_the_rows'
+      and coalesce(root_id, submission_id) <> ${rootOf(submission)}
+      and not exists (
+        select from submission taken
+        where taken.run_id = ${run_id} and taken.kind = ${kind} and taken.accepted_at >= ${since})
+    limit 1`.execute(db)
   return rows.length > 0
 }
 

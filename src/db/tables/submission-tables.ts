@@ -100,8 +100,11 @@ export type SubmissionTable = {
   key_fingerprint: string | null
 }
 
-/** A refusal that may be over one of many rows, and what came of judging it. */
-export type StoredRefusal = { status: number; code: string; reason: string; message: string; verdict?: string }
+/**
+ * A refusal that may be over one of many rows, and what came of judging it. `status`: null where the answers were lost
+ * however often the request was sent.
+ */
+export type StoredRefusal = { status: number | null; code: string; reason: string; message: string; verdict?: string }
 
 /** What was tombstoned: by the calculator search companies and calculators, by others documents. */
 type SearchResult = { withheld: boolean; reason: string | null } & (

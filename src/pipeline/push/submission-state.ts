@@ -19,6 +19,8 @@ export type SubmissionEvent =
   | 'answer_lost'
   /** No task that may be ours is unfinished: sending again is safe. */
   | 'cleared'
+  /** The same, and its answers are lost however often it is sent, which may be over one of many rows. */
+  | 'answers_given_up'
   /** The task reached a terminal status. */
   | 'task_terminal'
   /** The service no longer knows the task. */
@@ -38,11 +40,12 @@ export type SubmissionEvent =
  *
  * - `planned`: its rows are in flight and nothing was sent. Left by `send_begun`.
  * - `sending`: the POST is or was under way. Anyone who finds it here without its sender knows that the answer is lost.
- * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
- *   once sending again is safe.
+ * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is,
+ *   once sending again is safe, or once that was done often enough.
  * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown. A run does not wait
  *   for one that is overdue (`overdue_since`), nor for an overdue `uncertain` one; both keep their rows.
- * - `terminal`: the task is stored as it came, or the service's refusal; outcomes are still to be read or judged.
+ * - `terminal`: the task is stored as it came, or what the service said instead; outcomes are still to be read or
+ *   judged.
  * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.
  *
  * A person can end every state that waits. Not `sending`: anyone who holds the submission's lock and finds it there
@@ -61,6 +64,7 @@ export function nextState(state: SubmissionState, event: SubmissionEvent): Submi
     case 'uncertain':
       if (event === 'accepted' || event === 'adopted') return 'accepted'
       if (event === 'cleared') return 'planned'
+      if (event === 'answers_given_up') return 'terminal'
       if (event === 'search_overdue') return 'lost'
       return event === 'abandoned' ? 'abandoned' : state
     case 'accepted':

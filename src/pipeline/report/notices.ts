@@ -1,4 +1,5 @@
 import type { Database } from '../../db/database.ts'
+import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import { companiesConfirmedTwice, type mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { SpokenFor, WholeReading } from '../../db/runs/spoken-for.ts'
@@ -50,6 +51,7 @@ function splitNotices(submissions: readonly SubmissionReport[]): string[] {
 }
 
 function whyOf(whole: SubmissionReport | undefined): string {
+  if (whole?.error_code === answersLostCode) return 'for the answers to it were lost however often it was sent'
   if (whole?.refusal_verdict != null) return `for the service refused it (${whole.error_code ?? 'without a code'})`
   return whole?.error_code === unreadableCode
     ? "for the service's answer about its task was too long to be read"

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { RowNotAccepted } from '../../db/ledger/rows-in-state.ts'
+import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import type { NameChange, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { InputComparison, RowComparison } from '../../db/tables/difference-tables.ts'
 import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
@@ -165,8 +166,11 @@ export function refusalRemarks(submissions: readonly SubmissionReport[]): string
     const [first] = refused
     if (first === undefined) return []
     const words = [first.error_code, first.refusal_reason].filter((part) => part !== null).join(': ')
+    const isLost = first.error_code === answersLostCode
+    const what = isLost ? `Answers to ${first.kind} are lost` : `The service refuses ${first.kind}`
+    const alike = isLost ? 'fared' : 'was refused'
     return [
-      `The service refuses ${first.kind} whatever they carry (${words}), as in submission ${first.submission_id}: every part of a request was refused alike, so it is not the rows. They are sent again by the next run.`,
+      `${what} whatever they carry (${words}), as in submission ${first.submission_id}: every part of a request ${alike} alike, so it is not the rows. They are sent again by the next run.`,
     ]
   })
 }

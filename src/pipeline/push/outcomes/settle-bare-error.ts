@@ -81,9 +81,9 @@ export async function namesNoRow({ contract, db }: Deps, submission: Submission,
 
 /**
  * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one
- * that names very many rows is, or that the service refused with 400 or 422: it is split in halves, down to the rows
- * that the service fails over, or left as it is where splitting is no use. One transaction: halves exist, and carry
- * their rows, exactly if the request is settled.
+ * that names very many rows is, or that the service refused with 400 or 422, or whose answers are lost however often it
+ * is sent: it is split in halves, down to the rows that the service fails over, or left as it is where splitting is no
+ * use. One transaction: halves exist, and carry their rows, exactly if the request is settled.
  *
  * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run
  * that took the request over still reads and judges what the partner has by now; a look comes again.
@@ -108,12 +108,13 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
         : await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
     const splits = verdict === 'split' && (await maySplit(trx, moved.runId))
+    // A refusal is over the row only where the service took others of the same request.
+    const isTheRow = verdict === 'alone' && parts.some(({ fate }) => fate === 'passed')
     const outcome =
       'refusal' in failure
-        ? outcomeOfRefusal(submission, failure.refusal, verdict)
+        ? outcomeOfRefusal(submission, failure.refusal, verdict, isTheRow)
         : outcomeOf(submission, failure.task, verdict)
-    // A refusal is over the row only where the service took others of the same request.
-    const keepOut = 'task' in failure || (verdict === 'alone' && parts.some(({ fate }) => fate === 'passed'))
+    const keepOut = 'task' in failure || isTheRow
     await settleRows(trx, id, keepOut, async () => ({ ...outcome, reason: storableText(outcome.reason) }))
     const halves = splits ? await split(deps, trx, submission, moved.runId) : []
     await deps.looks.atSubmissions(trx, halves)
@@ -134,7 +135,8 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
 /**
  * A row that failed alone, and no part of its request passed, is not at fault where the run has shown that all of the
  * kind fails. Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which
- * tell whether it is the row; and what was shown not to be the rows in this run is not split another time.
+ * tell whether it is the row; and what was shown not to be the rows in this run is not split another time, unless
+ * answers were lost: that may be over something else each time.
  */
 async function judge(
   { config, contract }: Deps,
@@ -152,7 +154,8 @@ async function judge(
     const mayBeOutage = verdict === 'alone' && !told
     return mayBeOutage && (await failsWhatever(trx, submission, [success, partialSuccess])) ? 'not_the_rows' : verdict
   }
-  if (depth === 0 && verdict === 'split' && (await wasNotTheRows(trx, submission, failure.refusal.code))) {
+  const { status, code } = failure.refusal
+  if (depth === 0 && verdict === 'split' && status !== null && (await wasNotTheRows(trx, submission, code))) {
     return 'not_the_rows'
   }
   return verdict === 'alone' && !told && family.some(({ fate }) => fate === 'open') ? 'wait' : verdict
@@ -309,13 +312,17 @@ function splitOf(submission: Submission): string {
 
 function outcomeOfRefusal(
   submission: Submission,
-  { code, reason: said }: StoredRefusal,
+  { status, code, reason: said }: StoredRefusal,
   verdict: Exclude<SplitVerdict, 'wait'>,
+  isTheRow: boolean,
 ): WholeOutcome {
   // An attempt before this one may have been taken: then nobody knows what the service holds.
   const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
   switch (verdict) {
     case 'alone':
+      if (status === null && isTheRow) {
+        return { outcome: 'rejected', code: aloneCode, reason: `${said} (it was sent alone)` }
+      }
       return { outcome, code, reason: `${said} (it was sent alone)` }
     case 'split':
       return { outcome, code, reason: said }
@@ -323,7 +330,7 @@ function outcomeOfRefusal(
       return {
         outcome,
         code,
-        reason: `${said} (requests were split, and every part refused alike, so it is not the rows)`,
+        reason: `${said} (requests were split, and every part ${status === null ? 'fared' : 'refused'} alike, so it is not the rows)`,
       }
     case 'too_many':
       return {

@@ -159,12 +159,20 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
 }
 
-async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredRefusal): Promise<void> {
+/** What happened to the whole of a request, whose rows are judged by its halves. */
+type RefusalEvent = 'refused_over_rows' | 'answers_given_up'
+
+export async function judgeRefusal(
+  deps: Deps,
+  submission: Submission,
+  refusal: StoredRefusal,
+  event: RefusalEvent = 'refused_over_rows',
+): Promise<void> {
   const { submission_id: id } = submission
   const told = { error_code: refusal.code, error_message: refusal.message, refusal: storableJson(refusal) }
   const moved = await deps.db.transaction().execute(async (trx) => {
-    const patch = { ...told, terminal_at: deps.now() }
-    const moved = await moveSubmission(trx, submission, 'refused_over_rows', patch)
+    const patch = { ...told, terminal_at: deps.now(), overdue_since: null }
+    const moved = await moveSubmission(trx, submission, event, patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [id])
     return moved
   })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { storableJson } from '../../../db/copy-text.ts'
+import { storableJson, storableText } from '../../../db/copy-text.ts'
+import { answersLostCode, losesWhatever } from '../../../db/ledger/split-submission.ts'
 import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
 import type { ListedTasks, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
@@ -7,6 +8,7 @@ import { HttpError, saysUnknown } from '../../../exchange/errors.ts'
 import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 import { type Deps, StopRun } from '../../deps.ts'
+import { searchKinds } from '../../streams/kind-names.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import {
@@ -17,6 +19,7 @@ import {
   moveSubmission,
   updateAsRead,
 } from '../move-submission.ts'
+import { judgeRefusal } from '../outcomes/settle.ts'
 import { afterReading, earliestStamp, latestStamp, type Owner, ownersOf } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 
@@ -28,8 +31,12 @@ import { unauthorized } from './send.ts'
  * A task that may be ours is asked for by its id once it is listed no longer. Where the list does not reach back to the
  * attempt our task may have scrolled out of it unseen: then nothing is sent for `push.unlistedGraceMs`.
  *
- * @throws {StopRun} when answers to its POST go on being lost, or the list goes on being too short, for as long as the
- *   configuration tolerates, and where neither this version nor the contract file knows its kind.
+ * Once the answers have been lost for as long as the configuration tolerates, another time will not fix it: it may be
+ * over one of the rows, so the request goes on in halves.
+ *
+ * @throws {StopRun} when answers to a search, or to whatever is sent of a kind, go on being lost, or the list goes on
+ *   being too short, for as long as the configuration tolerates, and where neither this version nor the contract file
+ *   knows its kind.
  */
 export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
   // Asked before any call: a process that does not know the kind counts nothing, and leaves the request to others.
@@ -56,7 +63,9 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   const waitMs = waitBeforeSending(deps, submission, sentAt, seen)
   const lostSince = submission.answers_lost_since ?? deps.now()
   const tooShort = !seen.unbroken && waitMs > 0
-  if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, lostSince)
+  if (waitMs <= 0 && isLostForTooLong(deps, submission, lostSince)) {
+    return await giveUpOnLostAnswers(deps, submission, lostSince)
+  }
   // No run waits for one that is overdue.
   if (tooShort && submission.overdue_since === null) giveUpOnShortList(deps, submission, lostSince)
   // A list that can be read says nothing about the answers to the POST, which may go on being lost.
@@ -162,18 +171,34 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
 }
 
 /**
- * It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. Of a
- * time that lies ahead nobody can say what it came after.
+ * Whether it was sent again since its first answer was lost, and the answers are lost still: another time will not fix
+ * it. Of a time that lies ahead nobody can say what it came after. Pure but for the clock.
  */
-function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, lostSince: Date): void {
-  const { attempted_at: attemptedAt } = submission
+function isLostForTooLong({ config, now }: Deps, { attempted_at: attemptedAt }: Submission, lostSince: Date): boolean {
   const sentAgain = attemptedAt !== null && attemptedAt > lostSince && attemptedAt <= now()
-  const lostMs = now().getTime() - lostSince.getTime()
-  if (!sentAgain || !hasLasted(lostSince, now(), config.exchange.giveUpAfterMs)) return
-  throw new StopRun(
-    submission.error_code ?? 'submission_uncertain',
-    `${submission.error_message ?? 'The answers to a submission were lost'}. Given up after ${Math.round(lostMs / 1000)} seconds; the next run goes on from here`,
-  )
+  return sentAgain && hasLasted(lostSince, now(), config.exchange.giveUpAfterMs)
+}
+
+/**
+ * No task that may be ours runs, so the rows may be sent in other requests: those that the service copes with are
+ * taken, and the others are found. A search carries none, and where the service takes nothing of a kind, whatever it
+ * carries, going on would only cost the night.
+ */
+async function giveUpOnLostAnswers(deps: Deps, submission: Submission, lostSince: Date): Promise<void> {
+  const said = submission.error_message ?? 'The answers to a submission were lost'
+  const seconds = Math.round((deps.now().getTime() - lostSince.getTime()) / 1000)
+  const isSearch = searchKinds.includes(submission.kind)
+  if (isSearch || (await losesWhatever(deps.db, submission, lostSince))) {
+    throw new StopRun(
+      submission.error_code ?? 'submission_uncertain',
+      `${said}. Given up after ${seconds} seconds; the next run goes on from here`,
+    )
+  }
+  const { run_id, submission_id, repeats } = submission
+  deps.logger.warn({ run_id, submission_id, repeats, code: answersLostCode, reason: said }, 'submission_answers_lost')
+  const message = storableText(`the answers to the request were lost for ${seconds} seconds: ${said}`)
+  const refusal = { status: null, code: answersLostCode, reason: message, message }
+  await judgeRefusal(deps, submission, refusal, 'answers_given_up')
 }
 
 /** Nobody can say whether our task runs, so the run stops here; a person, or time, decides. */
