@@ -14,7 +14,7 @@ export type FamilyMember = {
   task_status: string | null
   error_code: string | null
   overdue_since: Date | null
-  /** Whether the service refused it over what it carries (400, 422), or its answers were lost and it was given up. */
+  /** Whether the service refused it over what it carries (400, 403, 422), or its answers were lost often enough. */
   refused: boolean
 }
 

@@ -13,7 +13,7 @@ export type SubmissionEvent =
   | 'not_sent'
   /** The answer says that the request as it is was not carried out, and will not be: see `judgePostAnswer`. */
   | 'refused'
-  /** The service answered 400 or 422, which may be over one of many rows: the other parts of the request tell. */
+  /** The service answered 400, 403 or 422, which may be over one of many rows: the other parts of the request tell. */
   | 'refused_over_rows'
   /** The POST's answer was lost, or the process that made it died. */
   | 'answer_lost'

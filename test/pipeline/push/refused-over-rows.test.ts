@@ -74,7 +74,7 @@ const rows = () =>
     .execute()
 
 describe('a request that the service refuses', () => {
-  it.each([400, 422])(
+  it.each([400, 403, 422])(
     'a request refused with %i over one of its rows is split until that row stands alone, and the others are accepted',
     async (status) => {
       await using service = await pickyService(status, (body) => body.includes('"n37."'))
@@ -149,6 +149,23 @@ describe('a request that the service refuses', () => {
     await ferry.ledger.db.updateTable('run').set({ state: 'finished' }).execute()
     await ferry.ledger.startRun()
     expect(await ferry.wave(deps)).toBe(true)
+  })
+
+  it('a request refused with 403 over what all of its kind name is split once in a run, and the others are tried whole', async () => {
+    await using service = await pickyService(403, () => true)
+    await using deps = ferry.deps(service.url)
+    for (const from of [0, 60, 120]) {
+      if (from === 0) await ferry.planned(deps, 'properties', properties(60))
+      else {
+        await ferry.ledger.landChecked('properties', properties(60, from))
+        await ferry.ledger.db.deleteFrom('kind_sweep').execute()
+        await ferry.wave(deps)
+      }
+      await untilAllSettled(deps)
+    }
+    // It, its halves and theirs; then one for each of the others.
+    expect(service.posts()).toBe(9)
+    for (const row of some(await rows())) expect(row).toMatchObject({ outcome: 'rejected', refused_hash: null })
   })
 
   it('a request of two rows that the service refuses alone too keeps neither out: nothing shows that it is the rows', async () => {

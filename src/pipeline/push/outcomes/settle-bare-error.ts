@@ -81,9 +81,9 @@ export async function namesNoRow({ contract, db }: Deps, submission: Submission,
 
 /**
  * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one
- * that names very many rows is, or that the service refused with 400 or 422, or whose answers are lost however often it
- * is sent: it is split in halves, down to the rows that the service fails over, or left as it is where splitting is no
- * use. One transaction: halves exist, and carry their rows, exactly if the request is settled.
+ * that names very many rows is, or that the service refused with 400, 403 or 422, or whose answers are lost however
+ * often it is sent: it is split in halves, down to the rows that the service fails over, or left as it is where
+ * splitting is no use. One transaction: halves exist, and carry their rows, exactly if the request is settled.
  *
  * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run
  * that took the request over still reads and judges what the partner has by now; a look comes again.

@@ -125,8 +125,11 @@ function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, {
   for (const company of shared) logger.warn({ run_id, submission_id, ...company }, 'company_shared')
 }
 
-/** Answers over what a request carries: the format or the content of one of its rows may be what is not accepted. */
-const overContent = new Set([400, 422])
+/**
+ * Answers over what a request carries: the format or the content of one of its rows may be what is not accepted, or one
+ * may name what the profile cannot use (specification, Authentication 3).
+ */
+const overContent = new Set([400, 403, 422])
 
 /**
  * The service refused the request as a whole; its rows may be sent again by the next run. One that was refused over
