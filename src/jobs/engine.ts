@@ -9,16 +9,9 @@ import type { Schema } from '../db/tables/database-schema.ts'
 import { type Deps, type Looks, StopRun } from '../pipeline/deps.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
+import { longestPauseMs, retriesWithin } from '../pipeline/when-to-look.ts'
 import { createAlarm } from './alarm.ts'
-import {
-  type GuardOptions,
-  guardedLook,
-  type Look,
-  type LookData,
-  longestPauseSeconds,
-  queues,
-  retriesOf,
-} from './guarded-look.ts'
+import { type GuardOptions, guardedLook, type Look, type LookData, queues } from './guarded-look.ts'
 import type { Job } from './job.ts'
 import { lookAtRun } from './look-at-run.ts'
 
@@ -85,10 +78,10 @@ export async function startEngine(
     notify: true,
     heartbeatSeconds: engine.heartbeatSeconds,
     expireInSeconds: 6 * 3600,
-    retryLimit: retriesOf(config) + retriesOfTheEnd,
+    retryLimit: retriesWithin(config.exchange.giveUpAfterMs) + retriesOfTheEnd,
     retryDelay: 1,
     retryBackoff: true,
-    retryDelayMax: longestPauseSeconds,
+    retryDelayMax: longestPauseMs / 1000,
     deleteAfterSeconds: 3600,
   }
   try {

@@ -1,5 +1,4 @@
 import type { JobWithMetadata } from 'pg-boss'
-import type { Config } from '../config/schema.ts'
 import { storableText } from '../db/copy-text.ts'
 import { withRemedy } from '../db/database-trouble.ts'
 import { isOtherKeyAtWork } from '../db/service-key/keys-at-work.ts'
@@ -8,6 +7,7 @@ import { AnswerFormatError, saysUnknown } from '../exchange/errors.ts'
 import { type Deps, StopRun, type Yields } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { keyFingerprint } from '../pipeline/gate/shared-gate.ts'
+import { retriesWithin } from '../pipeline/when-to-look.ts'
 import { stopRun } from './look-at-run.ts'
 
 export const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
@@ -20,17 +20,6 @@ export type LookData = { id: number; insist?: boolean; timer?: number }
 
 /** Answers false when another look was at work and nothing was done. */
 export type Look = (id: number, timer?: number) => Promise<boolean>
-
-/** The longest pause before a look that failed is tried again, in seconds. */
-export const longestPauseSeconds = 60
-
-/**
- * How often a look that fails is tried again before it ends its run: pauses double from a second to the longest, then
- * one a minute, for as long as the configuration tolerates.
- */
-export function retriesOf({ exchange }: Config): number {
-  return 6 + Math.ceil(exchange.giveUpAfterMs / 1000 / longestPauseSeconds)
-}
 
 export type GuardOptions = {
   /** What this process leaves to others of a run; nothing where it is not given. */
@@ -63,7 +52,7 @@ export async function guardedLook(
     const run = await runBehind(deps, queue, job.data.id)
     const leave = run !== undefined && (await isLeft(deps, error, checking, yields?.(run.run_id) ?? 'nothing'))
     // A look of an earlier version or configuration has the limit of its time.
-    const last = Math.min(retriesOf(deps.config), job.retryLimit)
+    const last = Math.min(retriesWithin(deps.config.exchange.giveUpAfterMs), job.retryLimit)
     const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= last
     deps.logger[final ? 'error' : 'warn'](
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },

@@ -80,7 +80,18 @@ export function useOfEvent(
  * before the service wants it (Retry-After).
  */
 export function retryInMs(failures: number, askedMs: number | null): number {
-  return Math.max(askedMs ?? 0, Math.min(500 * 2 ** Math.min(failures, 10), 60_000))
+  return Math.max(askedMs ?? 0, Math.min(500 * 2 ** Math.min(failures, 10), longestPauseMs))
+}
+
+/** The longest pause before something that failed is tried again, unless the service wants more. */
+export const longestPauseMs = 60_000
+
+/**
+ * How often what fails is tried again before it is given up: pauses double from a second to the longest, then one a
+ * minute, for as long as the configuration tolerates.
+ */
+export function retriesWithin(giveUpAfterMs: number): number {
+  return 6 + Math.ceil(giveUpAfterMs / longestPauseMs)
 }
 
 /**

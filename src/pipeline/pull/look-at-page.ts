@@ -9,19 +9,28 @@ import type { Deps, Yields } from '../deps.ts'
 import { serviceAnswers } from '../push/move-submission.ts'
 import { openResult } from '../reading/page-limits.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
-import { retryInMs } from '../when-to-look.ts'
+import { longestPauseMs, retriesWithin, retryInMs } from '../when-to-look.ts'
 import { loadDocumentsPage } from './documents/load-documents.ts'
 import { loadPage } from './load-page.ts'
 import { askedOf } from './search/search-pages.ts'
 
-/** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
+/**
+ * Attempts at a page that is not there, or that cannot be read, before it counts as failed. Other trouble, as when
+ * nobody answers, is borne for `exchange.giveUpAfterMs`, as it is everywhere.
+ */
 const attempts = 6
+
+/** Of a download: the address has expired, or the file is gone. Another address may lead to it. */
+const goneCode = 'page_gone'
+
+/** Of a download: nobody answers, or not as is to be expected. It says nothing of the page. */
+const passingCode = 'download_failed'
 
 /**
  * What says that a page cannot be had or read as it is; anything else is trouble of ours and is tried again by the
  * engine.
  */
-const pageCodes = new Set(['download_failed', 'download_refused', 'page_malformed', 'search_not_configured'])
+const pageCodes = new Set([passingCode, 'download_refused', 'page_malformed', 'search_not_configured'])
 
 /** Of these: what another attempt will not fix. */
 const lastingCodes = new Set(['download_refused', 'search_not_configured'])
@@ -122,14 +131,16 @@ async function pageFailed(
   error: Error & { code: string },
   lasting: boolean,
 ): Promise<void> {
-  const failures = page.failures + 1
-  const { url, guessed } = error instanceof DownloadFailed && error.renewable ? await freshUrl(deps, page) : page
   const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
-  const over = failures >= attempts || lasting
-  deps.logger.warn(
-    { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
-    'page_failed',
-  )
+  const code = error instanceof DownloadFailed && error.renewable ? goneCode : error.code
+  // A longer wait that the server asks for counts as the attempts that would fit into it.
+  const waited = code === passingCode ? Math.ceil((askedMs ?? 0) / longestPauseMs) : 0
+  const failures = page.failures + Math.max(1, waited)
+  const { url, guessed } = error instanceof DownloadFailed && error.renewable ? await freshUrl(deps, page) : page
+  // Behind other trouble the page has a second attempt: its address may have expired meanwhile.
+  const isMissing = failures >= attempts && code !== passingCode && page.error_code !== passingCode
+  const over = lasting || isMissing || failures >= retriesWithin(deps.config.exchange.giveUpAfterMs)
+  deps.logger.warn({ run_id: page.run_id, page_id: page.page_id, code, reason: error.message, failures }, 'page_failed')
   // It may quote a name of the page.
   const error_message = storableText(error.message)
   await deps.db.transaction().execute(async (trx) => {
@@ -139,7 +150,7 @@ async function pageFailed(
         failures,
         url,
         guessed: page.guessed || guessed,
-        error_code: error.code,
+        error_code: code,
         error_message,
         state: over ? 'failed' : 'listed',
       })

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtPage } from '../../../src/pipeline/pull/look-at-page.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { some } from '../../helpers/some.ts'
 import { openFerry } from '../push/ferry.ts'
 import { type Answer, json, service } from '../push/service.ts'
 import { calculator, company, type SampleCalculator, samplePage, uuid } from './sample-page.ts'
@@ -151,6 +152,54 @@ describe('a look at a page', () => {
     const pageId = await expired(server.url)
     for (let look = 0; look < 6; look++) await lookAtPage(deps, pageId)
     expect(await stateOf(pageId)).toBe('failed')
+  })
+
+  it.each<[string, Answer]>([
+    ['503', (response) => response.writeHead(503).end()],
+    ['a reset', (response) => response.socket?.destroy()],
+  ])(
+    'a page whose host answers %s is given up once that has lasted as long as calls may fail, and no sooner',
+    async (_, answer) => {
+      await using server = await service({ '/page': [answer] })
+      await using deps = ferry.deps(server.url)
+      const { pageId } = await listed(server.url)
+      await ferry.asked()
+      let waitedMs = 0
+      for (let look = 0; look < 20; look++) {
+        await lookAtPage(deps, pageId)
+        expect(await stateOf(pageId)).toBe('listed')
+        for (const { inMs } of some(await ferry.asked())) waitedMs += inMs
+      }
+      expect(waitedMs).toBeGreaterThan(deps.config.exchange.giveUpAfterMs)
+      await lookAtPage(deps, pageId)
+      expect(await stateOf(pageId)).toBe('failed')
+    },
+  )
+
+  it('a page whose host asks for long waits is given up after about as long as calls may fail', async () => {
+    const busy: Answer = (response) => response.writeHead(429, { 'retry-after': '300' }).end()
+    await using server = await service({ '/page': [busy] })
+    await using deps = ferry.deps(server.url)
+    const { pageId } = await listed(server.url)
+    for (const state of ['listed', 'listed', 'listed', 'listed', 'failed']) {
+      await lookAtPage(deps, pageId)
+      expect(await stateOf(pageId)).toBe(state)
+    }
+  })
+
+  it('a page whose address expired while its host was away is loaded under a fresh one', async () => {
+    const away: Answer = (response) => response.writeHead(503).end()
+    const renewed: Answer = (response) =>
+      json({ correlationId, status: 'Success', pageUrls: [{ url: `${server.url}/page?renewed` }] })(response)
+    await using server = await service({
+      '/page': [...Array.from({ length: 8 }, () => away), (response) => response.writeHead(403).end()],
+      '/page?renewed': [json(samplePage([company('Aske')]))],
+      [`/api/v2/bulk/tasks/${correlationId}`]: [renewed],
+    })
+    await using deps = ferry.deps(server.url)
+    const pageId = await expired(server.url)
+    for (let look = 0; look < 10; look++) await lookAtPage(deps, pageId)
+    expect(await stateOf(pageId)).toBe('loaded')
   })
 
   it('does not count an address that nobody was asked for, because the service is away, against the page', async () => {
