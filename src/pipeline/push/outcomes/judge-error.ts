@@ -39,6 +39,26 @@ function monthOf(text: string | null): number | null {
   return number === undefined || number === 0 ? null : number
 }
 
+/** What is said of a request as a whole is stored with each of its rows: characters that are kept of it. */
+const longestWords = 2_000
+
+/** Words about a request as a whole, as they are stored with each of its rows; the task keeps them in full. Pure. */
+export function wordsForRows(text: string): string {
+  return text.length > longestWords ? `${text.slice(0, longestWords).toWellFormed()} …` : text
+}
+
+/** What a task says of its request as a whole; empty where it says nothing. Pure. */
+export function generalWords({ generalErrors }: Pick<Task, 'generalErrors'>): string {
+  return wordsForRows(generalErrors.join('; '))
+}
+
+/** The first words of error rows that are none of the request: what is said of a row that it cannot name. Pure. */
+export function listedErrors({ rowErrors }: Task): string {
+  const words = new Set(rowErrors.slice(0, 10).map(({ message, reason }) => message ?? reason ?? ''))
+  words.delete('')
+  return wordsForRows([...words].slice(0, 3).join('; '))
+}
+
 /**
  * What a terminal task says about the rows that none of its errors names. Pure.
  *
@@ -47,7 +67,7 @@ function monthOf(text: string | null): number | null {
  * Specification: Rules of processing 5 and 6.
  */
 export function unnamedRows({ taskStatuses }: Contract, task: Task): RowOutcome {
-  const said = task.generalErrors.join('; ')
+  const said = generalWords(task)
   if (task.status === taskStatuses.success) return { outcome: 'inferred' }
   if (task.status === taskStatuses.partialSuccess) {
     if (task.rowErrors.length > 0) return { outcome: 'inferred' }

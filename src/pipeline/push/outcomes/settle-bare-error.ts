@@ -23,7 +23,16 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { lostFileCode, moveSubmission, unreadableCode } from '../move-submission.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict, tellingDepth, unnamedRows } from './judge-error.ts'
+import {
+  cutInHalves,
+  generalWords,
+  judgeFailedPart,
+  listedErrors,
+  type Part,
+  type SplitVerdict,
+  tellingDepth,
+  unnamedRows,
+} from './judge-error.ts'
 import { outcomesOfErrors } from './outcomes-of-errors.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
@@ -272,9 +281,7 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
   const unreadable = submission.error_code === unreadableCode
   const said = unreadable
     ? `the task ended as ${task.status}; ${submission.error_message ?? ''}`
-    : task.generalErrors.join('; ') ||
-      listedErrors(task) ||
-      `the task ended as ${task.status} and does not name this row`
+    : generalWords(task) || listedErrors(task) || `the task ended as ${task.status} and does not name this row`
   if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
   switch (verdict) {
     case 'alone':
@@ -296,13 +303,6 @@ function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVer
     default:
       return verdict satisfies never
   }
-}
-
-/** The first words of error rows that are none of the request: what the service says of a row that it cannot name. */
-function listedErrors({ rowErrors }: Task): string {
-  const words = new Set(rowErrors.slice(0, 10).map(({ message, reason }) => message ?? reason ?? ''))
-  words.delete('')
-  return [...words].slice(0, 3).join('; ')
 }
 
 /** The request that showed that it is not the rows: what fails alone is too few to show it. */

@@ -28,7 +28,7 @@ import {
   moveSubmission,
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
-import { unnamedRows } from './judge-error.ts'
+import { generalWords, unnamedRows } from './judge-error.ts'
 import { outcomesOfErrors } from './outcomes-of-errors.ts'
 import { isBareWithoutFile, namesNoRow, saysNothing, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
@@ -266,7 +266,7 @@ async function fromErrors(
 }
 
 function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {
-  const said = task.generalErrors.join('; ')
+  const said = generalWords(task)
   const failed = task.status === taskStatuses.error || task.status === taskStatuses.cancelled
   return failed
     ? {

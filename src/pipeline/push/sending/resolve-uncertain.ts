@@ -19,6 +19,7 @@ import {
   moveSubmission,
   updateAsRead,
 } from '../move-submission.ts'
+import { wordsForRows } from '../outcomes/judge-error.ts'
 import { judgeRefusal } from '../outcomes/settle.ts'
 import { afterReading, earliestStamp, latestStamp, type Owner, ownersOf } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
@@ -196,7 +197,7 @@ async function giveUpOnLostAnswers(deps: Deps, submission: Submission, lostSince
   }
   const { run_id, submission_id, repeats } = submission
   deps.logger.warn({ run_id, submission_id, repeats, code: answersLostCode, reason: said }, 'submission_answers_lost')
-  const message = storableText(`the answers to the request were lost for ${seconds} seconds: ${said}`)
+  const message = storableText(wordsForRows(`the answers to the request were lost for ${seconds} seconds: ${said}`))
   const refusal = { status: null, code: answersLostCode, reason: message, message }
   await judgeRefusal(deps, submission, refusal, 'answers_given_up')
 }
