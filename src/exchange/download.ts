@@ -138,7 +138,7 @@ function accept(
   const { statusCode: status, headers, body } = answer
   if (status !== 200) {
     const nowMs = serviceMoment(headers) ?? (options.nowMs ?? Date.now)()
-    const asked = retryAfterMs(headerText(headers['retry-after']), nowMs, maxRetryAfterMs)
+    const asked = retryAfterMs(headers['retry-after'], nowMs, maxRetryAfterMs)
     throw new DownloadFailed(host, `the answer is ${status}`, { status, retryAfterMs: asked ?? null })
   }
   const length = headerText(headers['content-length'])

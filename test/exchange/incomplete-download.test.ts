@@ -27,6 +27,13 @@ describe('a download that does not complete', () => {
     expect(error).toMatchObject({ code: 'download_failed', status, expired, retryAfterMs: 2000 })
   })
 
+  it('a download that fails asks for the longest wait of several headers', async () => {
+    await using server = await httpServer((_request, response) =>
+      response.setHeader('retry-after', ['5', '20']).writeHead(503).end(),
+    )
+    expect(await rejection(openSmall(server.url))).toMatchObject({ retryAfterMs: 20_000 })
+  })
+
   it('fails when nothing listens', async () => {
     const error = await rejection(openSmall(`http://127.0.0.1:${await unusedPort()}/`))
     expect(error).toMatchObject({ code: 'download_failed', status: null, expired: false })

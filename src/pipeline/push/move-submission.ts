@@ -3,7 +3,7 @@ import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { type AnswerFormatError, countedCode, DownloadFailed, HttpError } from '../../exchange/errors.ts'
+import { type AnswerFormatError, countedCode, DownloadFailed, type HttpError } from '../../exchange/errors.ts'
 import { type Task, taskKey } from '../../exchange/task.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
@@ -92,7 +92,7 @@ async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean
 export async function callFailed(
   deps: Deps,
   submission: Submission,
-  error: { code: string; message: string },
+  error: { code: string; message: string; retryAfterMs?: number | null },
 ): Promise<void> {
   const since = failingSince(submission) ?? deps.now()
   const code = countedCode(error)
@@ -117,7 +117,7 @@ export async function callFailed(
     const told = { error_code: code, error_message: storableText(error.message) }
     if (!(await updateAsRead(trx, submission, { failures, failing_since, ...told }))) return false
     if (becomes) await becomeOverdue(deps, trx, submission, error.message)
-    const inMs = Math.max(over ? pollIntervalMs : 0, retryInMs(failures, retryAfterOf(error)))
+    const inMs = Math.max(over ? pollIntervalMs : 0, retryInMs(failures, error.retryAfterMs ?? null))
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
     return true
   })
@@ -188,15 +188,6 @@ export async function callDenied(deps: Deps, submission: Submission, error: Http
     await deps.looks.atSubmissions(trx, [submission_id], Math.max(pollIntervalMs, error.retryAfterMs ?? 0))
   })
   return false
-}
-
-/**
- * Milliseconds after which the service wants to be asked again, where it says so; also where the answer is lost for all
- * that.
- */
-export function retryAfterOf(error: unknown): number | null {
-  if (error instanceof HttpError) return error.retryAfterMs
-  return error instanceof Error && error.cause instanceof HttpError ? error.cause.retryAfterMs : null
 }
 
 /** The columns that say that calls succeed again. */
@@ -316,7 +307,7 @@ const goneCode = 'result_file_gone'
 const downloadCodes = new Set(['download_failed', 'download_refused', 'result_file_malformed'])
 
 /** What is to be done about a result file that could not be read; null: it is no matter of the file. */
-type FileTrouble = { over: boolean; code: string; message: string }
+type FileTrouble = { over: boolean; code: string; message: string; retryAfterMs: number | null }
 
 /**
  * Judges a failed attempt at a result file. A file that is not there, or arrives malformed (it may have been cut short
@@ -331,5 +322,6 @@ export function judgeFileTrouble({ config, now }: Deps, submission: Submission, 
   const since = submission.failures > 0 ? submission.failing_since : null
   const tooLong = since !== null && hasLasted(since, now(), config.exchange.giveUpAfterMs)
   const counted = code === goneCode || code === 'result_file_malformed'
-  return { over: tooLong || (counted && failures >= attempts), code, message }
+  const retryAfterMs = error instanceof DownloadFailed ? error.retryAfterMs : null
+  return { over: tooLong || (counted && failures >= attempts), code, message, retryAfterMs }
 }

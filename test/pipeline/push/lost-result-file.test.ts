@@ -76,6 +76,20 @@ describe('a result file', () => {
     },
   )
 
+  it.each([429, 503])('a result file that is answered %i is read as late as its server asks', async (status) => {
+    await using server = await serviceWithFile('Success', (response) =>
+      response.setHeader('retry-after', ['5', '120']).writeHead(status).end(),
+    )
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', hotels)
+    await lookAtSubmission(deps, id)
+    await ferry.asked()
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'terminal', failures: 1 })
+    const [look] = await ferry.asked()
+    expect(look).toEqual({ look: `look-at-submission ${id}`, inMs: expect.closeTo(120_000, -3) })
+  })
+
   it('a result file that has expired is read from the fresh address that the task gives', async () => {
     await using server = await serviceWithFile('Success', (response, address) =>
       (address === 1 ? answered(410) : intact)(response, address),

@@ -18,7 +18,7 @@ import { keyFingerprint } from '../../gate/shared-gate.ts'
 import { searchKind, searchKinds } from '../../streams/kind-names.ts'
 import { denialsBeforeLost, firstListInMs, hasLasted, pollInMs } from '../../when-to-look.ts'
 import { requestOf } from '../kinds.ts'
-import { callFailed, callSucceeded, moveSubmission, retryAfterOf, serviceAnswers } from '../move-submission.ts'
+import { callFailed, callSucceeded, moveSubmission, serviceAnswers } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { readPayload, storePayload, wantedOfSearch, writeBody } from './payload.ts'
@@ -80,7 +80,7 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   const id = submission.submission_id
   if (error instanceof UncertainSubmission) {
     deps.logger.warn({ run_id: submission.run_id, submission_id: id, reason: error.message }, 'submission_uncertain')
-    await becomeUncertain(deps, submission, error, retryAfterOf(error))
+    await becomeUncertain(deps, submission, error, error.cause instanceof HttpError ? error.cause.retryAfterMs : null)
     await deps.db.transaction().execute((trx) => learnSize(deps, trx, submission, 'answer_lost'))
     return
   }
