@@ -15,8 +15,8 @@ import {
 import { judgePostAnswer } from '../../../exchange/submit-outcome.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
-import { searchKind, searchKinds } from '../../streams/kind-names.ts'
-import { denialsBeforeLost, firstListInMs, hasLasted, pollInMs } from '../../when-to-look.ts'
+import { searchKind } from '../../streams/kind-names.ts'
+import { firstListInMs, hasLasted, pollInMs } from '../../when-to-look.ts'
 import { requestOf } from '../kinds.ts'
 import { callFailed, callSucceeded, moveSubmission, serviceAnswers } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
@@ -107,21 +107,17 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
 
 /**
  * Whether nothing is at the address of a request, for all that the service answers elsewhere: a 404 that is no word of
- * the service has come for as long as calls may fail. A search loses nothing by being refused, so there a few in a row
- * are enough.
+ * the service has come for as long as calls may fail. A gateway that restarts answers it, too.
  */
 async function leadsNowhere(
   { exchange, config, now }: Deps,
-  submission: Submission,
+  { failures, failing_since, error_code }: Submission,
   error: HttpError,
 ): Promise<boolean> {
   if (error.status !== 404) return false
-  const { kind, failures, failing_since, error_code } = submission
   const since = failures > 0 && error_code === countedCode(error) ? failing_since : null
-  if (since === null) return false
-  const isSearch = searchKinds.includes(kind)
-  const often = isSearch ? failures + 1 >= denialsBeforeLost : hasLasted(since, now(), config.exchange.giveUpAfterMs)
-  return often && (await serviceAnswers(exchange))
+  if (since === null || !hasLasted(since, now(), config.exchange.giveUpAfterMs)) return false
+  return await serviceAnswers(exchange)
 }
 
 /**

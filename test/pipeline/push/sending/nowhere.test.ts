@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
 import { ofThisFile } from '../../../helpers/of-this-file.ts'
+import { some } from '../../../helpers/some.ts'
 import { openFerry } from '../ferry.ts'
 import { type Answer, json, service } from '../service.ts'
 
@@ -23,6 +24,27 @@ describe('a POST to an address at which nothing is', () => {
       ferry.clock.pass(deps.config.exchange.giveUpAfterMs / 2)
     }
     expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ outcome: 'rejected', outcome_code: '404' })
+  })
+
+  it('a POST of a search to such an address is sent again while a gateway restarts, and is accepted', async () => {
+    const search = '/api/v2/bulk/calculators/search'
+    const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
+    const restarting = Array.from({ length: 8 }, () => gateway)
+    await using server = await service({ [search]: [...restarting, json({ correlationId })], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const run_id = await ferry.ledger.startRun()
+    const { submission_id: id } = await ferry.ledger.db
+      .insertInto('submission')
+      .values({ run_id, kind: 'calculators_search', state: 'planned', row_count: 0 })
+      .returning('submission_id')
+      .executeTakeFirstOrThrow()
+    for (const _ of some(restarting)) {
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('planned')
+      ferry.clock.pass(60_000)
+    }
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('accepted')
   })
 
   it('a POST to such an address ends the run where nothing of the service answers', async () => {
