@@ -53,7 +53,7 @@ export const answersLostCode = 'answers_lost'
 
 /**
  * Whether the service takes no request of a kind any more, whatever it carries: another one was given up in this run
- * because its answers were lost, or those of all its parts, and none was accepted since a moment.
+ * because its answers and those of all its parts were lost, and none was accepted since a moment.
  */
 export async function losesWhatever(
   db: Database,
@@ -64,7 +64,7 @@ export async function losesWhatever(
   const { rows } = await sql`
     select from submission
     where run_id = ${run_id} and kind = ${kind} and refusal ->> 'code' = ${answersLostCode}
-      and refusal ->> 'verdict' in ('not_the_rows', 'alone')
+      and refusal ->> 'verdict' = 'not_the_rows'
       and coalesce(root_id, submission_id) <> ${rootOf(submission)}
       and not exists (
         select from submission taken

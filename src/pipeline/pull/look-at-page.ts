@@ -134,7 +134,8 @@ async function pageFailed(
   const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
   const code = error instanceof DownloadFailed && error.renewable ? goneCode : error.code
   // A longer wait that the server asks for counts as the attempts that would fit into it.
-  const failures = page.failures + Math.max(1, Math.ceil((askedMs ?? 0) / longestPauseMs))
+  const waited = code === passingCode ? Math.ceil((askedMs ?? 0) / longestPauseMs) : 0
+  const failures = page.failures + Math.max(1, waited)
   const fresh = error instanceof DownloadFailed && error.renewable ? await renewAddresses(deps, page) : undefined
   // Behind other trouble the page has a second attempt: its address may have expired meanwhile.
   const isMissing = failures >= attempts && code !== passingCode && page.error_code !== passingCode

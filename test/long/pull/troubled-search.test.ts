@@ -104,9 +104,7 @@ test('a search survives addresses that expire in its midst and come in another o
     verdict: 'partial',
     searches: [{ pages: size.pages, failed_pages: 1, withheld: 'pages_not_loaded' }],
   })
-  expect(report.remarks.join(' ')).toMatch(
-    new RegExp(`could not be loaded: page ${missing + 1}: page_gone: .*404`),
-  )
+  expect(report.remarks.join(' ')).toMatch(new RegExp(`could not be loaded: page ${missing + 1}: page_gone: .*404`))
   const said = await status(world)
   expect(said).toContain('4 of 5 loaded · 1 failed')
   expect(said).toMatch(new RegExp(`\\b${missing + 1} +failed +6 +page_gone.*404`))

@@ -52,7 +52,7 @@ export function generalWords({ generalErrors }: Pick<Task, 'generalErrors'>): st
   return wordsForRows(generalErrors.join('; '))
 }
 
-/** The first words of error rows that are none of the request: what is said of a row that nobody can name. Pure. */
+/** The first words of error rows that are none of the request: what is said of a row that it cannot name. Pure. */
 export function listedErrors({ rowErrors }: Task): string {
   const words = new Set(rowErrors.slice(0, 10).map(({ message, reason }) => message ?? reason ?? ''))
   words.delete('')
