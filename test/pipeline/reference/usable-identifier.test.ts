@@ -30,7 +30,7 @@ describe('an identifier', () => {
     expect(whyNoIdentifier({ ...number, isOwnedByInvokingCompany: false }, counting.streams)).toMatch(/^belongs to/)
   })
 
-  it('is judged by the doctor as by a run', () => {
+  it('an identifier is judged by the doctor as by a run', () => {
     const judged = (config: typeof answering) =>
       judgeProfileUse(config, [], [number]).filter(({ what }) => what.includes('Hotel number'))
     expect(judged(answering)).toMatchObject([{ level: 'error' }])
