@@ -53,6 +53,9 @@ function inOrder(contract: Contract, streams: readonly StreamReport[]): StreamRe
   return streams.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
+/** Whether a run that reads rows is to send them as well. Pure. */
+const sendsRows = ({ asked }: Pick<Run, 'asked'>): boolean => asked.only?.includes('push') ?? true
+
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */
 export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const { config, db } = deps
@@ -61,7 +64,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => ({
-      streams: inOrder(deps.contract, await streamReports(trx, run.run_id, requirementsOf(config))),
+      streams: inOrder(deps.contract, await streamReports(trx, run.run_id, requirementsOf(config), sendsRows(run))),
       submissions: await submissionReports(trx, run.run_id),
     }))
   const spoken = await runsSpokenFor(db, run.run_id)

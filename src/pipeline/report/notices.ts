@@ -12,6 +12,7 @@ import {
   untakenReference,
   versionsOfRuns,
 } from '../reference/store-reference-data.ts'
+import { amountOf } from './report-words.ts'
 
 /**
  * What is worth knowing of a run and is no reason to look, one sentence each. Pure.
@@ -31,6 +32,12 @@ export function noticesOf(
     )
   }
   if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
+  const unsent = streams.reduce((sum, stream) => sum + (stream.unsent ?? 0), 0)
+  if (unsent > 0) {
+    notices.push(
+      `${amountOf(unsent, 'row')} not sent, because the run was asked for without the step push: the next run with it sends what is ready.`,
+    )
+  }
   return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
 

@@ -152,7 +152,7 @@ describe('the report of a stream', () => {
     await noteExtracted('properties')
     await countPending(ledger.db, run)
     expect(imbalances(await ledger.db.transaction().execute((trx) => streamReports(trx, run, requires)))).toEqual([
-      'properties: pending is 1, but invalid + parked + withheld + held + behind + sent is 0',
+      'properties: pending is 1, but invalid + parked + withheld + held + behind + unsent + sent is 0',
     ])
   })
 
