@@ -40,6 +40,7 @@ function streams({ streams: rows }: RunReport): string {
   const held = rows.some((s) => s.held > 0)
   const overdue = rows.some((s) => s.behind + s.awaited > 0)
   const unsent = rows.some((s) => (s.unsent ?? 0) > 0)
+  const unconfigured = rows.some((s) => (s.unconfigured ?? 0) > 0)
   return `What the partner's database brought, and what became of it (rows)\n${table(
     [
       'stream',
@@ -54,6 +55,7 @@ function streams({ streams: rows }: RunReport): string {
       'withheld',
       ...(held ? ['held'] : []),
       ...(unsent ? ['unsent'] : []),
+      ...(unconfigured ? ['unconfigured'] : []),
       'sent',
       'confirmed',
       'inferred',
@@ -74,6 +76,7 @@ function streams({ streams: rows }: RunReport): string {
       s.withheld,
       ...(held ? [s.held] : []),
       ...(unsent ? [s.unsent ?? 0] : []),
+      ...(unconfigured ? [s.unconfigured ?? 0] : []),
       s.sent,
       s.confirmed,
       s.inferred,
@@ -82,7 +85,12 @@ function streams({ streams: rows }: RunReport): string {
       ...(overdue ? [s.behind, s.awaited] : []),
     ]),
   )}
-${[legend, ...(overdue ? [overdueLegend] : []), ...(unsent ? [unsentLegend] : [])].join('\n')}`
+${[
+  legend,
+  ...(overdue ? [overdueLegend] : []),
+  ...(unsent ? [unsentLegend] : []),
+  ...(unconfigured ? [unconfiguredLegend] : []),
+].join('\n')}`
 }
 
 /** How the columns add up; the program checks it, and a run whose counts do not is not green. */
@@ -95,6 +103,9 @@ const overdueLegend =
 
 /** The same of a run that was not to send anything. */
 const unsentLegend = 'unsent: the run was asked for without the step push; part of pending'
+
+/** The same where the configuration lost a stream meanwhile. */
+const unconfiguredLegend = 'unconfigured: the stream left the configuration during the run; part of pending'
 
 function submissions({ submissions: rows, streams: read }: RunReport): string {
   if (rows.length === 0) return read.length === 0 ? '' : 'Nothing was sent.'

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
-import type { Requires } from '../ledger/requirements.ts'
+import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { lacksRequirement } from '../ledger/row-state.ts'
 import { codeTold, outcomeTold } from '../ledger/settle-outcomes.ts'
 import type { Schema } from '../tables/database-schema.ts'
@@ -47,10 +47,11 @@ export type StreamReport = {
    */
   behind: number
   /**
-   * Of a run that was asked for without the step push: pending, and not invalid, rejected or held. Reports of before it
-   * was counted lack it.
+   * Of a run that was asked for without the step push: pending, and not invalid, rejected or held. And pending of a
+   * stream that left the configuration while the run was under way. Reports of before they were counted lack both.
    */
   unsent?: number
+  unconfigured?: number
   sent: number
   confirmed: number
   inferred: number
@@ -94,9 +95,7 @@ export async function streamReports(
              count(*) filter (where sent_outcome = 'rejected') as rejected,
              count(*) filter (where sent_outcome = 'unknown') as unknown,
              count(*) filter (where sent_outcome is null) as awaited
-      from judged
-      where covered
-      group by stream
+      from judged where covered group by stream
     ),
     -- Properties of which a task that no run waits for carries rows, and others that are the same company.
     overdue as (
@@ -113,6 +112,7 @@ export async function streamReports(
     -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
     waiting as materialized (
       select stream, case
+        when not ${isConfigured(requires)} then 'unconfigured'
         when invalid_reason is not null then 'invalid'
         when refused_hash = desired_hash then 'withheld'
         when guard_run is not null then 'held'
@@ -120,8 +120,7 @@ export async function streamReports(
         when (select held from run where run_id = ${runId}) then 'held'
         when not ${sends} then 'unsent'
         when partner_id in (select partner_id from taken) then 'behind' end as state
-      from judged row
-      where pending and not covered
+      from judged row where pending and not covered
     ),
     kept as (
       select stream,
@@ -131,14 +130,14 @@ export async function streamReports(
              count(*) filter (where state = 'parked') as parked,
              count(*) filter (where state = 'held') as held,
              count(*) filter (where state = 'behind') as behind,
-             count(*) filter (where state = 'unsent') as unsent
-      from waiting
-      group by stream
+             count(*) filter (where state = 'unsent') as unsent,
+             count(*) filter (where state = 'unconfigured') as unconfigured
+      from waiting group by stream
     ),
     missing as (
       select stream, count(*) as held_gone
       from ledger row
-      where row_id = any(${heldAsGone}) and not pending and gone_at is null
+      where row_id = any(${heldAsGone}) and not pending and gone_at is null and ${isConfigured(requires)}
       group by stream
     ),
     told_stream as (
@@ -156,7 +155,8 @@ export async function streamReports(
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
-           coalesce(behind, 0) as behind, coalesce(unsent, 0) as unsent, coalesce(awaited, 0) as awaited
+           coalesce(behind, 0) as behind, coalesce(unsent, 0) as unsent,
+           coalesce(unconfigured, 0) as unconfigured, coalesce(awaited, 0) as awaited
     from told_stream
     left join sent using (stream)
     left join kept on kept.stream = told_stream.stream and extracted_at is not null

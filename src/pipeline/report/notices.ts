@@ -38,6 +38,11 @@ export function noticesOf(
       `${amountOf(unsent, 'row')} not sent, because the run was asked for without the step push: the next run with it sends what is ready.`,
     )
   }
+  for (const { stream, unconfigured = 0 } of streams) {
+    if (unconfigured === 0) continue
+    const rows = `${amountOf(unconfigured, 'row')} of ${stream} not sent`
+    notices.push(`${rows}: the stream was taken out of the configuration while the run was under way.`)
+  }
   return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
 

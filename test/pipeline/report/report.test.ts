@@ -26,6 +26,7 @@ const nothing: Required<StreamReport> = {
   held_gone: 0,
   behind: 0,
   unsent: 0,
+  unconfigured: 0,
   sent: 0,
   confirmed: 0,
   inferred: 0,
@@ -76,7 +77,10 @@ describe('the balance', () => {
 
   it.each([
     [{ read: 10 }, 'properties: read is 10, but folded + unchanged + changed is 9'],
-    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + sent is 5'],
+    [
+      { pending: 6 },
+      'properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + unconfigured + sent is 5',
+    ],
     [{ unknown: 1 }, 'properties: sent is 5, but confirmed + inferred + rejected + unknown + awaited is 6'],
   ])('names the sum that %j breaks', (change, sentence) => {
     expect(imbalances([well, { ...well, ...change }])).toEqual([sentence])
@@ -84,7 +88,7 @@ describe('the balance', () => {
 
   it.each([
     ['read', 'folded', 'unchanged', 'changed'],
-    ['pending', 'invalid', 'parked', 'withheld', 'held', 'behind', 'unsent', 'sent'],
+    ['pending', 'invalid', 'parked', 'withheld', 'held', 'behind', 'unsent', 'unconfigured', 'sent'],
     ['sent', 'confirmed', 'inferred', 'rejected', 'unknown'],
   ] as const)('the balance of %s counts each of its parts', (...names) => {
     for (const part of some(names.slice(1))) expect(imbalances([{ ...well, [part]: well[part] + 1 }])).not.toEqual([])
@@ -100,7 +104,7 @@ describe('the verdict', () => {
     expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
       verdict: 'failed',
       remarks: [
-        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + sent is 5.',
+        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + unconfigured + sent is 5.',
       ],
     })
   })
