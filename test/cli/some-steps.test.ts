@@ -38,3 +38,37 @@ test('a run of some steps alone ends as it went, and counts as unsent what it wa
   expect(await run('extract')).toEqual(unsent(2))
   expect(await run('extract', 'push')).toMatchObject({ pending: 2, unsent: 0, accepted: 2, requests: 1 })
 })
+
+test('a run that only sends leaves all as it is while the guard holds a night, and names the run to approve', async () => {
+  await using world = await startWorld({ hotels: 4, seed: 7, migrated: true })
+  await using folder = await workingFolder()
+  const call = async (...words: string[]) => {
+    const args = [...words, '--json', '--config', demoConfig, '--set', 'guard.minRows=2']
+    const { code, stdout, stderr } = await nightferry(folder.path, args, world.environment())
+    return { code, stderr, report: JSON.parse(stdout) as RunReport }
+  }
+  expect(await call('run', 'push')).toMatchObject({ code: 0 })
+  // More than half of the hotels, which the guard holds, and of another stream one row, which it lets pass.
+  await world.partnerPool.query(`
+    update hotelier.hotel set name = name || ' x', updated_at = now() where code <> 'H-0001';
+    update hotelier.calculation_setting set automatic_publishing = not automatic_publishing, updated_at = now()
+    where hotel_id = (select hotel_id from hotelier.hotel where code = 'H-0001')`)
+  const { report: held } = await call('run', 'push')
+  expect(held).toMatchObject({ verdict: 'partial', held: [{ stream: 'properties', changed: 3 }], submissions: [] })
+  const beside = await call('run', 'push', '--only', 'push')
+  expect(beside, beside.stderr).toMatchObject({
+    code: 3,
+    report: { held: [{ run_id: held.run_id, stream: 'properties', changed: 3 }], submissions: [] },
+  })
+  expect(beside.report.remarks).toEqual([
+    'Held by the guard: of properties 3 changed, where 4 rows are known.',
+    `Nothing was sent. If this is right: nightferry approve ${held.run_id}. The next run then sends it.`,
+  ])
+  expect(await call('approve', String(held.run_id))).toMatchObject({ code: 0 })
+  const sent = await call('run', 'push', '--only', 'push')
+  expect(sent).toMatchObject({ code: 0, report: { remarks: [], held: [] } })
+  expect(sent.report.submissions.map(({ kind, rows }) => [kind, rows])).toEqual([
+    ['company_mappings', 3],
+    ['calculators', 1],
+  ])
+})
