@@ -28,7 +28,7 @@ export function noticesOf(
   const notices = []
   if (gone > 0) {
     notices.push(
-      `${gone} of the rows known are gone at the partner. The service has no delete, so what it took of them stays there: nightferry drift lists it.`,
+      `${gone} of the rows known are gone at the partner. The service has no delete, so what it took of them stays there, unless another row writes the same: nightferry drift lists it.`,
     )
   }
   if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
