@@ -5,7 +5,7 @@ import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
-test('a hotel that gets another id leaves its old mapping as drift alone and overwrites nobody', async () => {
+test('a hotel that gets another id leaves its old mapping as drift alone, is shown by the id that it has, and overwrites nobody', async () => {
   await using world = await startWorld({ hotels: 2, seed: 7, migrated: true })
   await using folder = await workingFolder()
   const config = join(folder.path, 'own.yaml')
@@ -21,6 +21,12 @@ test('a hotel that gets another id leaves its old mapping as drift alone and ove
     ((await call('drift')) as { stream: string; partner_id: string; why: string }[]).map(
       ({ stream, partner_id, why }) => `${why} ${stream} ${partner_id}`,
     )
+  const shown = async () =>
+    (
+      await world.pool.query<{ partner_id: string }>(
+        'select partner_id from companies where partner_id is not null order by 1',
+      )
+    ).rows.map(({ partner_id }) => partner_id)
   const rename = (from: string, to: string) =>
     world.partnerPool.query('update hotelier.hotel set code = $2 where code = $1', [from, to])
 
@@ -28,8 +34,10 @@ test('a hotel that gets another id leaves its old mapping as drift alone and ove
   await rename('H-0001', 'X-0001')
   expect(await night()).toEqual(well)
   expect(await drift()).toEqual(['gone properties H-0001'])
-  // It is taken back.
+  expect(await shown()).toEqual(['H-0002', 'X-0001'])
+  // It is taken back: the id that was mapped last is gone.
   await rename('X-0001', 'H-0001')
   expect(await night()).toEqual(well)
   expect(await drift()).toEqual(['gone properties X-0001'])
+  expect(await shown()).toEqual(['H-0001', 'H-0002'])
 })

@@ -2,8 +2,8 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 /**
  * A row that is gone is no drift where another row of its company, which the partner has, writes the same thing: a
- * hotel got another id, or an id is spelled otherwise. For the destination in use, and for each that waits in a schema
- * of its own.
+ * hotel got another id, or an id is spelled otherwise. And a company is shown with a partner id that the partner has,
+ * whichever of several was mapped last. For the destination in use, and for each that waits in a schema of its own.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string; drifts: boolean }>`
@@ -13,8 +13,42 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     where tablename = 'unrenewed_part'
       and (schemaname = current_schema() or schemaname in (select schema_name from destination))`.execute(db)
   for (const { name, drifts } of rows) {
+    await nameLiving(db, name)
     if (drifts) await leaveOutWritten(db, name)
   }
+}
+
+async function nameLiving(db: Kysely<unknown>, schema: string): Promise<void> {
+  const of = (...names: string[]) => sql.id(schema, ...names)
+  const isLiving = (mapping: string) => sql`exists (
+    select from source_row row
+    where row.partner_id = ${sql.ref(`${mapping}.partner_id`)} and row.stream = 'properties' and row.gone_at is null)`
+  const mark = (part: string, column: string) => sql`
+    select ${sql.ref(`u.${column}`)} from ${of('unrenewed_part')} u
+    where u.part = ${sql.lit(part)} and u.company_key = c.company_key and u.calculator_key = 0 and u.direction = '-'
+      and u.variable_key = 0 and u.property_key = 0 and u.ordinal = 0`
+  const first = (column: string) => sql`
+    case when exists (select from ${of('unrenewed_part')})
+         then coalesce((${mark('company', column)}), (${mark('company_name', column)})) end`
+  await sql`
+    create or replace view ${of('companies')} as
+    select c.company_id, c.name, shown.partner_id, c.first_seen_at, c.changed_at, c.removed_at,
+           ${first('since')} as not_renewed_since, ${first('reason')} as not_renewed_reason
+    from ${of('company')} c
+    left join (
+      select m.company_id, m.partner_id from ${of('mapping')} m
+      where not exists (
+        select from ${of('mapping')} other
+        where other.company_id = m.company_id and other.partner_id <> m.partner_id
+          and case when ${isLiving('other')} <> ${isLiving('m')} then ${isLiving('other')}
+                   else other.mapped_at > m.mapped_at
+                     or (other.mapped_at = m.mapped_at and other.partner_id < m.partner_id) end
+      )
+    ) shown using (company_id)`.execute(db)
+  await sql`comment on column ${of('companies', 'partner_id')} is
+    'The id in the partner database, where a mapping was confirmed; of several the latest of those that are there'`.execute(
+    db,
+  )
 }
 
 /** What a row writes to, by its stream and its content; null: nobody can say whether another row writes the same. */
