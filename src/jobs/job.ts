@@ -20,13 +20,17 @@ export type Job = { name: string; steps: readonly [Step, ...Step[]] }
 /** Steps that make no sense without the one after them: pages that nobody completes would prove nothing. */
 const belongTogether: readonly (readonly [string, string])[] = [['pull', 'reconcile']]
 
-/** The steps of a run, in the order of its job, as it was asked for. Pure. */
+/**
+ * The steps of a run, in the order of its job, as it was asked for. What is read and sent is looked at in between: rows
+ * that contradict each other would go out, and the report could not say of how many rows it has to tell. Pure.
+ */
 export function stepsOf(job: Job, { only }: RunAsked): readonly Step[] {
   if (only === undefined) return job.steps
   const wanted = new Set(only)
   for (const [one, other] of belongTogether) {
     if (wanted.has(one) || wanted.has(other)) wanted.add(one).add(other)
   }
+  if (wanted.has('extract') && wanted.has('push')) wanted.add('preflight')
   const isWanted = ({ name, parts = [] }: Step) => wanted.has(name) || parts.some((part) => wanted.has(part))
   return job.steps.filter((step, index) => isWanted(step) || index === job.steps.length - 1)
 }

@@ -57,7 +57,10 @@ it('what was asked for is stored with the run, which begins at the first step as
 })
 
 it('the last step and what a step cannot do without are part of every run', () => {
-  expect(stepsOf(nightlySync, { only: ['pull'] }).map(({ name }) => name)).toEqual(['pull', 'reconcile', 'report'])
+  const stepsWith = (...only: string[]) => stepsOf(nightlySync, { only }).map(({ name }) => name)
+  expect(stepsWith('pull')).toEqual(['pull', 'reconcile', 'report'])
+  expect(stepsWith('push', 'extract')).toEqual(['extract', 'preflight', 'push', 'report'])
+  expect(stepsWith('extract')).toEqual(['extract', 'report'])
 })
 
 it('triggerRun refuses an unknown job, an unknown step and a paused job, each by its code', async () => {

@@ -55,6 +55,8 @@ function streams({ streams: rows }: RunReport): string {
   const gone = rows.some((s) => s.gone > 0)
   const held = rows.some((s) => s.held > 0)
   const overdue = rows.some((s) => s.behind + s.awaited > 0)
+  const unsent = rows.some((s) => (s.unsent ?? 0) > 0)
+  const unconfigured = rows.some((s) => (s.unconfigured ?? 0) > 0)
   return `What the partner's database brought, and what became of it (rows)\n${table(
     [
       'stream',
@@ -68,6 +70,8 @@ function streams({ streams: rows }: RunReport): string {
       'parked',
       'withheld',
       ...(held ? ['held'] : []),
+      ...(unsent ? ['unsent'] : []),
+      ...(unconfigured ? ['unconfigured'] : []),
       'sent',
       'confirmed',
       'inferred',
@@ -87,6 +91,8 @@ function streams({ streams: rows }: RunReport): string {
       s.parked,
       s.withheld,
       ...(held ? [s.held] : []),
+      ...(unsent ? [s.unsent ?? 0] : []),
+      ...(unconfigured ? [s.unconfigured ?? 0] : []),
       s.sent,
       s.confirmed,
       s.inferred,
@@ -95,7 +101,12 @@ function streams({ streams: rows }: RunReport): string {
       ...(overdue ? [s.behind, s.awaited] : []),
     ]),
   )}
-${legend}${overdue ? `\n${overdueLegend}` : ''}`
+${[
+  legend,
+  ...(overdue ? [overdueLegend] : []),
+  ...(unsent ? [unsentLegend] : []),
+  ...(unconfigured ? [unconfiguredLegend] : []),
+].join('\n')}`
 }
 
 /** How the columns add up; the program checks it, and a run whose counts do not is not green. */
@@ -105,6 +116,12 @@ pending = invalid + parked + withheld (rejected before, unchanged since) + held 
 /** The same where a task was not waited for any longer. */
 const overdueLegend =
   'behind a task that has not ended, and so not sent: part of pending; awaited, with that task: part of sent'
+
+/** The same of a run that was not to send anything. */
+const unsentLegend = 'unsent: the run was asked for without the step push; part of pending'
+
+/** The same where the configuration lost a stream meanwhile. */
+const unconfiguredLegend = 'unconfigured: the stream left the configuration during the run; part of pending'
 
 function submissions({ submissions: rows, streams: read }: RunReport): string {
   if (rows.length === 0) return read.length === 0 ? '' : 'Nothing was sent.'

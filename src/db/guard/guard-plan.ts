@@ -130,6 +130,14 @@ export const heldRun = (requires: Requires): RawBuilder<number | null> => sql<nu
 export const heldAsGone: RawBuilder<number[]> = sql<number[]>`array(
   select row_id from source_row where guard_run is not null and guard_change = 'gone')`
 
+/**
+ * Whether the guard lets a run send nothing: it stopped the run itself, or the newest that read anything, whose plan
+ * waits for a person. A run that reads is the newest of these, so that the other case is one that only sends.
+ */
+export async function isHeld(db: Database, run: { held: boolean }, requires: Requires): Promise<boolean> {
+  return run.held || (await findHeldRun(db, requires)) !== null
+}
+
 /** The run of `heldRun`, by itself. */
 export async function findHeldRun(db: Database, requires: Requires): Promise<number | null> {
   const { rows } = await sql<{ run_id: number | null }>`select ${heldRun(requires)} as run_id`.execute(db)

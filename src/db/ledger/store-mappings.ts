@@ -239,7 +239,10 @@ export async function mappingsMovedIn(
   return { moved: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 }
 }
 
-/** Companies for which a mapping of the runs made a second partner id confirmed; a few of them. */
+/**
+ * Companies for which a mapping of the runs made a second partner id confirmed, of those of which the partner has
+ * anything: what is gone sends nothing. A few of them.
+ */
 export async function companiesConfirmedTwice(
   db: Database,
   runIds: readonly number[],
@@ -250,6 +253,7 @@ export async function companiesConfirmedTwice(
     join mapping one using (submission_id)
     join mapping two using (company_id)
     where submission.run_id = any(${runIds}::bigint[]) and submission.kind = 'company_mappings'
+      and exists (select from source_row row where row.partner_id = two.partner_id and row.gone_at is null)
     group by company_id
     having count(distinct two.partner_id) > 1
     order by company_id

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
-import type { Requires } from '../ledger/requirements.ts'
+import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { lacksRequirement } from '../ledger/row-state.ts'
 import { codeTold, outcomeTold } from '../ledger/settle-outcomes.ts'
 import type { Schema } from '../tables/database-schema.ts'
@@ -46,6 +46,12 @@ export type StreamReport = {
    * Not sent, because a task that has not ended carries rows of the same property, or of another that is its company.
    */
   behind: number
+  /**
+   * Of a run that was asked for without the step push: pending, and not invalid, rejected or held. And pending of a
+   * stream that left the configuration while the run was under way. Reports of before they were counted lack both.
+   */
+  unsent?: number
+  unconfigured?: number
   sent: number
   confirmed: number
   inferred: number
@@ -62,12 +68,14 @@ export type StreamReport = {
  * other tables, so that the sums prove something. A row that travelled twice, because it had changed since an earlier
  * run sent it, counts once, with its last outcome; and if what it changed to was not sent, as what kept it from being.
  * Of a stream that the run did not read (one that was to send alone, or took over what another had sent), what it sent
- * is all that was pending for it.
+ * is all that was pending for it. Without preflight nothing was counted, and what is pending now is told.
+ * @param sends whether the run was to send rows.
  */
 export async function streamReports(
   trx: Transaction<Schema>,
   runId: number,
   requires: Requires,
+  sends = true,
 ): Promise<StreamReport[]> {
   await noteToldRows(trx, runId)
   const { rows } = await sql<StreamReport>`
@@ -90,9 +98,7 @@ export async function streamReports(
              count(*) filter (where sent_outcome = 'rejected' and resent_hash = desired_hash) as rejected_again,
              count(*) filter (where sent_outcome = 'unknown') as unknown,
              count(*) filter (where sent_outcome is null) as awaited
-      from judged
-      where covered
-      group by stream
+      from judged where covered group by stream
     ),
     -- Properties of which a task that no run waits for carries rows, and others that are the same company.
     overdue as (
@@ -106,36 +112,35 @@ export async function streamReports(
       select twin.partner_id
       from overdue join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
     ),
-    waiting as (
-      select row.*, ${lacksRequirement(requires)} as lacks,
-             guard_run is not null or (select held from run where run_id = ${runId}) as guarded
-      from judged row
-      where pending and not covered
-    ),
     -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
-    unsent as (
+    waiting as materialized (
+      select stream, case
+        when not ${isConfigured(requires)} then 'unconfigured'
+        when invalid_reason is not null then 'invalid'
+        when refused_hash = desired_hash then 'withheld'
+        when guard_run is not null then 'held'
+        when ${lacksRequirement(requires)} then case when ${sends} then 'parked' else 'unsent' end
+        when (select held from run where run_id = ${runId}) then 'held'
+        when not ${sends} then 'unsent'
+        when partner_id in (select partner_id from taken) then 'behind' end as state
+      from judged row where pending and not covered
+    ),
+    kept as (
       select stream,
-             count(*) filter (where invalid_reason is not null) as invalid,
-             count(*) filter (where invalid_reason is null and refused_hash = desired_hash) as withheld,
-             count(*) filter (
-               where invalid_reason is null and refused_hash is distinct from desired_hash
-                 and guard_run is null and lacks
-             ) as parked,
-             count(*) filter (
-               where invalid_reason is null and refused_hash is distinct from desired_hash
-                 and guarded and (guard_run is not null or not lacks)
-             ) as held,
-             count(*) filter (
-               where invalid_reason is null and refused_hash is distinct from desired_hash and not guarded and not lacks
-                 and partner_id in (select partner_id from taken)
-             ) as behind
-      from waiting
-      group by stream
+             count(*) as waiting,
+             count(*) filter (where state = 'invalid') as invalid,
+             count(*) filter (where state = 'withheld') as withheld,
+             count(*) filter (where state = 'parked') as parked,
+             count(*) filter (where state = 'held') as held,
+             count(*) filter (where state = 'behind') as behind,
+             count(*) filter (where state = 'unsent') as unsent,
+             count(*) filter (where state = 'unconfigured') as unconfigured
+      from waiting group by stream
     ),
     missing as (
       select stream, count(*) as held_gone
       from ledger row
-      where row_id = any(${heldAsGone}) and not pending and gone_at is null
+      where row_id = any(${heldAsGone}) and not pending and gone_at is null and ${isConfigured(requires)}
       group by stream
     ),
     told_stream as (
@@ -148,16 +153,16 @@ export async function streamReports(
     )
     select told_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole,
            whole_detail, hotels_asked, gone, returned,
-           coalesce(pending, 0) as pending, coalesce(held, 0) as held,
+           coalesce(pending, coalesce(waiting, 0) + coalesce(sent, 0)) as pending, coalesce(held, 0) as held,
            coalesce(held_gone, 0) as held_gone,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(rejected_again, 0) as rejected_again,
-           coalesce(unknown, 0) as unknown,
-           coalesce(behind, 0) as behind, coalesce(awaited, 0) as awaited
+           coalesce(unknown, 0) as unknown, coalesce(behind, 0) as behind, coalesce(unsent, 0) as unsent,
+           coalesce(unconfigured, 0) as unconfigured, coalesce(awaited, 0) as awaited
     from told_stream
     left join sent using (stream)
-    left join unsent on unsent.stream = told_stream.stream and extracted_at is not null
+    left join kept on kept.stream = told_stream.stream and extracted_at is not null
     left join missing on missing.stream = told_stream.stream and extracted_at is not null
     order by extracted_at, told_stream.stream`.execute(trx)
   return rows

@@ -95,8 +95,7 @@ function extremes(order: 'highest' | 'lowest', limit: number) {
   const direction = order === 'highest' ? sql`desc` : sql`asc`
   return sql`
     select coalesce(jsonb_agg(jsonb_build_object(
-             'partner_id', (select max(partner_id collate "C") from mapping
-               where mapping.company_id = company.company_id),
+             'partner_id', (select partner_id from companies shown where shown.company_id = company.company_id),
              'company_id', company.company_id, 'company_name', company.name, 'value', extreme.value,
              'before', (select before::text from pair where pair.company_key = extreme.company_key
                and pair.type_id is not distinct from extreme.type_id))

@@ -237,11 +237,14 @@ function endsAt({ watermark, witness }: StreamWatermark, { newestCursor }: Seen)
   return `${witness} carried ${watermark}; ${now}`
 }
 
-/** Moves the watermark to the newest cursor that was seen, forwards or, after a restore, back. */
+/**
+ * Moves the watermark to the newest cursor that was seen, forwards or, after a restore, back. Where all rows were
+ * read and none has a cursor, none is left: what comes then may have any cursor, and is read whole.
+ */
 async function moveWatermark(
   trx: Transaction<Schema>,
   run: Run,
-  { name, cursor, cursorType, protection, aheadMs }: CursorStream & { aheadMs: number },
+  { name, cursor, cursorType, protection, fullEveryMs, aheadMs }: CursorStream & { aheadMs: number },
   before: StreamWatermark | null,
   seen: Seen & { openMs: number; isWhole: boolean },
 ): Promise<string | null> {
@@ -250,9 +253,10 @@ async function moveWatermark(
   const known = isWhole ? null : (before?.watermark ?? null)
   const watermark =
     newest === null ? null : beforeOpen({ newest, itself: itself ?? newest, cursorType, openMs, before: known })
-  // Nothing to go by: what is known stays, unless it was taken from another column.
+  // What a query of changes does not yield is there all the same. The watermark of another column says nothing.
   if (watermark === null) {
-    if (before?.cursor == null || before.cursor === cursor) return before?.watermark ?? null
+    const noneLeft = isWhole && fullEveryMs !== null
+    if (!noneLeft && (before?.cursor == null || before.cursor === cursor)) return before?.watermark ?? null
     await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
     return null
   }

@@ -122,8 +122,9 @@ function causesOf(run: EndedRun): Message['causes'] {
 }
 
 /** What the guard holds keeps all else from being sent, so it comes before larger causes. */
-function heldCause({ run_id, report }: EndedRun): Message['causes'] {
-  if (report === null || report.held.length === 0) return []
+function heldCause({ report }: EndedRun): Message['causes'] {
+  const [first] = report?.held ?? []
+  if (report === null || first === undefined) return []
   const rows = heldRows(report.streams)
-  return [{ what: 'held by the guard', rows: rows === 0 ? null : rows, verb: `nightferry approve ${run_id}` }]
+  return [{ what: 'held by the guard', rows: rows === 0 ? null : rows, verb: `nightferry approve ${first.run_id}` }]
 }

@@ -1,7 +1,7 @@
 import { carriesData } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import { comparisonOf, rowComparisonsOf } from '../../db/differences/difference-records.ts'
-import { plansOf } from '../../db/guard/guard-plan.ts'
+import { findHeldRun, plansOf } from '../../db/guard/guard-plan.ts'
 import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { unsentRepairs } from '../../db/ledger/found-otherwise.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
@@ -18,7 +18,7 @@ import {
 import { finishRun } from '../../db/runs/run-life.ts'
 import { runsSpokenFor, wholeReadings } from '../../db/runs/spoken-for.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
-import type { Run } from '../../db/tables/run-tables.ts'
+import type { GuardPlan, Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'
@@ -55,6 +55,16 @@ function inOrder(contract: Contract, streams: readonly StreamReport[]): StreamRe
   return streams.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
+/** Whether a run that reads rows is to send them as well. Pure. */
+const sendsRows = ({ asked }: Pick<Run, 'asked'>): boolean => asked.only?.includes('push') ?? true
+
+/** What the guard holds of what a run has read or, if it only sends, of what the newest run has that read anything. */
+async function heldPlans({ config, db }: Deps, { run_id, asked: { only } }: Run): Promise<GuardPlan[]> {
+  const onlySends = only?.includes('push') === true && !only.includes('extract')
+  const heldRun = onlySends ? await findHeldRun(db, requirementsOf(config)) : null
+  return await plansOf(db, heldRun ?? run_id)
+}
+
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */
 export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const { config, db } = deps
@@ -63,14 +73,14 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => ({
-      streams: inOrder(deps.contract, await streamReports(trx, run.run_id, requirementsOf(config))),
+      streams: inOrder(deps.contract, await streamReports(trx, run.run_id, requirementsOf(config), sendsRows(run))),
       submissions: await submissionReports(trx, run.run_id),
     }))
   const spoken = await runsSpokenFor(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const documents = await documentReports(db, run.run_id, documentKindNames)
   const renamed = await nameChanges(db, run.run_id)
-  const held = await plansOf(db, run.run_id)
+  const held = await heldPlans(deps, run)
   const news = await referenceNews(db, run, spoken)
   const unknownTasks = await unknownTaskNews(db, run.run_id)
   const key = await deniedKeyInUse(db)

@@ -13,6 +13,7 @@ import {
   untakenReference,
   versionsOfRuns,
 } from '../reference/store-reference-data.ts'
+import { amountOf } from './report-words.ts'
 
 /**
  * What is worth knowing of a run and is no reason to look, one sentence each. Pure.
@@ -28,10 +29,21 @@ export function noticesOf(
   const notices = []
   if (gone > 0) {
     notices.push(
-      `${gone} of the rows known are gone at the partner. The service has no delete, so what it took of them stays there: nightferry drift lists it.`,
+      `${gone} of the rows known are gone at the partner. The service has no delete, so what it took of them stays there, unless another row writes the same: nightferry drift lists it.`,
     )
   }
   if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
+  const unsent = streams.reduce((sum, stream) => sum + (stream.unsent ?? 0), 0)
+  if (unsent > 0) {
+    notices.push(
+      `${amountOf(unsent, 'row')} not sent, because the run was asked for without the step push: the next run with it sends what is ready.`,
+    )
+  }
+  for (const { stream, unconfigured = 0 } of streams) {
+    if (unconfigured === 0) continue
+    const rows = `${amountOf(unconfigured, 'row')} of ${stream} not sent`
+    notices.push(`${rows}: the stream was taken out of the configuration while the run was under way.`)
+  }
   return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
 

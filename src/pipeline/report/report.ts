@@ -57,8 +57,8 @@ export function imbalances(streams: readonly StreamReport[]): string[] {
       [
         'pending',
         s.pending,
-        'invalid + parked + withheld + held + behind + sent',
-        s.invalid + s.parked + s.withheld + s.held + s.behind + s.sent,
+        'invalid + parked + withheld + held + behind + unsent + unconfigured + sent',
+        s.invalid + s.parked + s.withheld + s.held + s.behind + (s.unsent ?? 0) + (s.unconfigured ?? 0) + s.sent,
       ],
       [
         'sent',

@@ -147,12 +147,25 @@ describe('the report of a stream', () => {
     expect(await report('framework_answers')).toMatchObject({ pending: 3, parked: 2, sent: 1, inferred: 1 })
   })
 
+  it('counts what is pending of a stream that left the configuration during the run as unconfigured, whatever else keeps it', async () => {
+    await ledger.landChecked('omissions', [property('accepted')], true)
+    await ledger.landChecked('omissions', [property('invalid'), property('valid')])
+    await ledger.db
+      .updateTable('acceptance')
+      .set({ invalid_reason: 'no' })
+      .where('partner_id', '=', 'invalid')
+      .execute()
+    await noteExtracted('omissions')
+    await countPending(ledger.db, run)
+    expect(await report('omissions')).toMatchObject({ pending: 2, unconfigured: 2, invalid: 0, parked: 0, sent: 0 })
+  })
+
   it('does not balance when a row is neither sent, invalid, parked nor withheld', async () => {
     await ledger.landChecked('properties', [property('H-1')])
     await noteExtracted('properties')
     await countPending(ledger.db, run)
     expect(imbalances(await ledger.db.transaction().execute((trx) => streamReports(trx, run, requires)))).toEqual([
-      'properties: pending is 1, but invalid + parked + withheld + held + behind + sent is 0',
+      'properties: pending is 1, but invalid + parked + withheld + held + behind + unsent + unconfigured + sent is 0',
     ])
   })
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { pictureOf, type VariableQuestion } from '../../../src/db/values/variable-values.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
@@ -89,4 +90,31 @@ describe('an output', () => {
     const found = await picture('output', hotel('A', now, before, 'one'))
     expect(new Set(found.highest_hotels.map((one) => one.before))).toEqual(new Set([null]))
   })
+})
+
+it('a hotel at an end is named by the partner id that the partner has, whichever of several was mapped last', async () => {
+  const { db } = database
+  await picture('output', hotel('A', ['10']))
+  const { rows } = await sql<{ company_id: string }>`select company_id from company`.execute(db)
+  await sql`
+    insert into mapping (partner_id, company_id, submission_id, mapped_at)
+    select partner_id, ${rows[0]?.company_id}, (select min(submission_id) from submission), mapped_at::timestamptz
+    from (values ('H-1', '2026-01-01'), ('H-2', '2026-01-02'), ('X-1', '2026-01-03'), ('Z-1', '2026-01-04'))
+      as known(partner_id, mapped_at)`.execute(db)
+  await sql`
+    insert into source_row (stream, partner_id, row_key, content, desired_hash, gone_at)
+    select 'properties', id, id, '{}', '\\x01', case when id > 'H-2' then now() end
+    from unnest(array['H-1', 'H-2', 'X-1']) id`.execute(db)
+  const { highest_hotels } = await pictureOf(
+    db,
+    { variableId: 'power', direction: 'output', year: 2025, month: null },
+    5,
+  )
+  expect(highest_hotels).toMatchObject([{ partner_id: 'H-2', company_name: 'A' }])
+  const shown = async () => (await sql`select partner_id from companies`.execute(db)).rows
+  expect(await shown()).toEqual([{ partner_id: 'H-2' }])
+  await sql`update source_row set gone_at = now()`.execute(db)
+  expect(await shown(), 'none is there any more').toEqual([{ partner_id: 'Z-1' }])
+  await sql`delete from mapping`.execute(db)
+  await sql`delete from source_row`.execute(db)
 })

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
-import { plansOf } from '../../../src/db/guard/guard-plan.ts'
+import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner } from './partner.ts'
 
@@ -146,4 +146,28 @@ test('a full comparison that the guard holds over what is gone comes again, and 
   const fixed = await night(guard)
   expect(await plansOf(ferry.ledger.db, fixed.run_id)).toEqual([])
   expect(await ledger()).toEqual(before)
+})
+
+test('a source that was approved as empty is read whole when it has rows again, so that all that stood there come back', async () => {
+  await night()
+  await ferry.ledger.pool.query('update acceptance set accepted_hash = wanted_hash')
+  await run('create table dump as table hotel; truncate hotel')
+  const held = await night()
+  await ferry.ledger.inTransaction((trx) => approvePlans(trx, held.run_id, { user: 'anna', host: 'here' }, new Date()))
+  expect(await night()).toMatchObject({ read: 0, watermark_after: null })
+  expect(await ledger()).toEqual([])
+  await run('insert into hotel table dump; drop table dump')
+  expect(await night()).toMatchObject({ whole: 'no_watermark', returned: 6, watermark_after: held.watermark_before })
+  expect(await ledger()).toEqual(before)
+  expect(await night()).toMatchObject({ whole: null, read: 1, changed: 0 })
+})
+
+test('a table of changes that was cleared keeps its watermark, and is read from there', async () => {
+  const changes = { fullEvery: 'never' as const }
+  await night({}, changes)
+  await run('truncate hotel')
+  expect(await night({}, changes)).toMatchObject({ whole: 'cleared', read: 0, gone: 0 })
+  const { watermark_before, watermark_after } = await night({}, changes)
+  expect(watermark_after).toBe(watermark_before)
+  expect(watermark_after).not.toBeNull()
 })

@@ -3,7 +3,7 @@ import type { SearchReport, StreamReport, SubmissionReport } from '../../../src/
 import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
 import { some } from '../../helpers/some.ts'
 
-const nothing: StreamReport = {
+const nothing: Required<StreamReport> = {
   stream: 'properties',
   read: 0,
   folded: 0,
@@ -25,6 +25,8 @@ const nothing: StreamReport = {
   held: 0,
   held_gone: 0,
   behind: 0,
+  unsent: 0,
+  unconfigured: 0,
   sent: 0,
   confirmed: 0,
   inferred: 0,
@@ -32,7 +34,7 @@ const nothing: StreamReport = {
   unknown: 0,
   awaited: 0,
 }
-const well: StreamReport = {
+const well: Required<StreamReport> = {
   ...nothing,
   read: 9,
   folded: 1,
@@ -75,7 +77,10 @@ describe('the balance', () => {
 
   it.each([
     [{ read: 10 }, 'properties: read is 10, but folded + unchanged + changed is 9'],
-    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + held + behind + sent is 5'],
+    [
+      { pending: 6 },
+      'properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + unconfigured + sent is 5',
+    ],
     [{ unknown: 1 }, 'properties: sent is 5, but confirmed + inferred + rejected + unknown + awaited is 6'],
   ])('names the sum that %j breaks', (change, sentence) => {
     expect(imbalances([well, { ...well, ...change }])).toEqual([sentence])
@@ -83,7 +88,7 @@ describe('the balance', () => {
 
   it.each([
     ['read', 'folded', 'unchanged', 'changed'],
-    ['pending', 'invalid', 'parked', 'withheld', 'held', 'sent'],
+    ['pending', 'invalid', 'parked', 'withheld', 'held', 'behind', 'unsent', 'unconfigured', 'sent'],
     ['sent', 'confirmed', 'inferred', 'rejected', 'unknown'],
   ] as const)('the balance of %s counts each of its parts', (...names) => {
     for (const part of some(names.slice(1))) expect(imbalances([{ ...well, [part]: well[part] + 1 }])).not.toEqual([])
@@ -99,7 +104,7 @@ describe('the verdict', () => {
     expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
       verdict: 'failed',
       remarks: [
-        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + behind + sent is 5.',
+        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + unconfigured + sent is 5.',
       ],
     })
   })

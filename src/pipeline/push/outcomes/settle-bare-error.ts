@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
+import { isHeld } from '../../../db/guard/guard-plan.ts'
 import { unmatchedCode } from '../../../db/ledger/error-outcomes.ts'
 import { aloneCode, type RowOutcome, settleRows, withVerdicts } from '../../../db/ledger/settle-outcomes.ts'
 import {
@@ -116,7 +117,7 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
           })
         : await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
-    const splits = verdict === 'split' && (await maySplit(trx, moved.runId))
+    const splits = verdict === 'split' && (await maySplit(deps, trx, moved.runId))
     // A refusal is over the row only where the service took others of the same request.
     const isTheRow = verdict === 'alone' && parts.some(({ fate }) => fate === 'passed')
     const outcome =
@@ -210,9 +211,9 @@ async function isTooEarly(trx: Transaction<Schema>, submissionId: number): Promi
  * nobody: the run that takes over has looked already, and plans the rows itself. One that goes on is kept from ending
  * until the halves are there. Asked before any row is touched: what plans and marks rows locks the run first, too.
  */
-async function maySplit(trx: Transaction<Schema>, runId: number): Promise<boolean> {
+async function maySplit({ config }: Deps, trx: Transaction<Schema>, runId: number): Promise<boolean> {
   const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
-  return !run.held && (await lockRun(trx, runId))
+  return !(await isHeld(trx, run, requirementsOf(config))) && (await lockRun(trx, runId))
 }
 
 async function split(

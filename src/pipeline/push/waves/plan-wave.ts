@@ -1,4 +1,5 @@
 import { requirementsOf } from '../../../config/require-settings.ts'
+import { isHeld } from '../../../db/guard/guard-plan.ts'
 import { considerEnded, type KindStreams, unfinishedOfKind, wasSwept } from '../../../db/ledger/candidates.ts'
 import { planKind } from '../../../db/ledger/plan-kind.ts'
 import { lockRun } from '../../../db/runs/run-life.ts'
@@ -25,7 +26,8 @@ type WaveOptions = {
  * Before it says that nothing is under way it looks over all rows once more, not only those that a settlement has
  * named: a run does not end while anything is ready.
  *
- * A run that the guard holds plans nothing: it waits for what an earlier run left in flight, and ends.
+ * A run that the guard holds plans nothing, nor does one that only sends while another is held: it waits for what an
+ * earlier run left in flight, and ends.
  *
  * @returns whether anything is still under way: planned now, or not yet at its end. What is overdue is not waited for.
  */
@@ -33,7 +35,7 @@ export async function planWave(deps: Deps, run: Run, options: WaveOptions = {}):
   // Asked first: a submission that settles while rows are planned may release some that were passed over already. Its
   // settlement asks for another look at the run, which must find the run still waiting.
   const underWay = await anyUnfinished(deps, run)
-  if (run.held) return underWay
+  if (await isHeld(deps.db, run, requirementsOf(deps.config))) return underWay
   // A mapping that was settled may have moved a hotel, or made two of them one company: before their rows are cut.
   if (await anyUnjudged(deps.db)) {
     const judged = await judgeRows(deps, run.started_at, 'unjudged')
