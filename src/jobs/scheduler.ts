@@ -49,15 +49,15 @@ export function startScheduler(
     if (due !== null) await takeBackAhead(deps.db, job.name, now)
     const since = await force(setting, now)
     if (due === null || due <= since || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
+    // Its last occurrence stays due, and is judged as any other once the job is resumed.
+    if (await isPaused(deps.db, job.name)) {
+      seen.forget(now)
+      return
+    }
     // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
     if ((await runInTheWay(deps.db, job.name)) !== undefined) {
       // Seen in time: however long the other run takes, this one was not missed.
       if (!late) await noteWaiting(deps.db, job.name, due)
-      return
-    }
-    // Its last occurrence stays due, and is judged as any other once the job is resumed.
-    if (await isPaused(deps.db, job.name)) {
-      seen.forget(now)
       return
     }
     const missed = late && !(await isWaiting(deps.db, job.name, due))

@@ -343,6 +343,31 @@ describe('the scheduler', () => {
     expect(await runs()).toMatchObject([{ state: 'skipped' }])
   })
 
+  it('skips what fell due while its job was paused, also where another run was in the way then', async () => {
+    await schedule('skip', async (tick) => {
+      await tick()
+      await ferry.ledger.db
+        .insertInto('job_pause')
+        .values({ job: nightlySync.name, reason: null, paused_by: 'ada' })
+        .execute()
+      await ferry.ledger.db
+        .insertInto('run')
+        .values({ job: 'push', trigger: 'schedule', state: 'running', step: 'extract', scheduled_for: ferry.clock.at })
+        .execute()
+      ferry.clock.at = occurrence
+      await tick()
+      await ferry.ledger.pool.query(`update run set state = 'finished', verdict = 'succeeded'`)
+      ferry.clock.pass(60_000)
+      await tick()
+      ferry.clock.at = new Date('2026-11-21T10:00:00Z')
+      await tick()
+      await ferry.ledger.db.deleteFrom('job_pause').execute()
+      ferry.clock.pass(60_000)
+      await tick()
+    })
+    expect((await runs()).at(-1)).toMatchObject({ state: 'skipped' })
+  })
+
   it('starts what is late by no more than two ticks as scheduled', async () => {
     await schedule('skip', async (tick) => {
       ferry.clock.at = new Date(occurrence.getTime() + 120_000)
