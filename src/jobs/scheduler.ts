@@ -114,11 +114,17 @@ function seenInTime(
   upMs: () => number,
 ): { note(): void; has(due: Date, now: Date): boolean; forget(now: Date): void } {
   let seen: Date | null = null
-  /** What fell due before was due while the job was paused. */
+  /** What fell due before was due while the job was paused, or the machine suspended. */
   let notBefore = 0
+  let before: { now: number; upMs: number } | undefined
   return {
     note: () => {
       const now = deps.now()
+      const noted = { now: now.getTime(), upMs: upMs() }
+      // The time of day went on without this process: the machine was suspended, or somebody set the clock ahead.
+      const isAhead = before !== undefined && noted.now - before.now - (noted.upMs - before.upMs) > missedAfterMs
+      if (isAhead) notBefore = noted.now
+      before = noted
       const due = dueOccurrence(job, scheduleOf(deps.config, job), now)
       if (due !== null && !isLate(due, now)) seen = due
     },
