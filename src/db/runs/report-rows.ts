@@ -302,7 +302,7 @@ export async function searchReports(db: Database, runId: number, searchKind: str
            coalesce(sum(values), 0)::bigint as values,
            coalesce(sum(added), 0)::bigint as added,
            coalesce(sum(changed), 0)::bigint as changed,
-           coalesce(sum(removed), 0)::bigint as removed,
+           coalesce(sum(removed), 0)::bigint + coalesce((search_result ->> 'values')::bigint, 0) as removed,
            coalesce(sum(quarantined), 0)::bigint as quarantined,
            coalesce(sum(unchanged), 0)::bigint as unchanged,
            coalesce(sum(bytes), 0)::bigint as bytes,
