@@ -49,15 +49,15 @@ export function startScheduler(
     if (due !== null) await takeBackAhead(deps.db, job.name, now)
     const since = await force(setting, now)
     if (due === null || due <= since || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
+    // Its last occurrence stays due, and is judged as any other once the job is resumed.
+    if (await isPaused(deps.db, job.name)) {
+      seen.forget(now)
+      return
+    }
     // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
     if ((await runInTheWay(deps.db, job.name)) !== undefined) {
       // Seen in time: however long the other run takes, this one was not missed.
       if (!late) await noteWaiting(deps.db, job.name, due)
-      return
-    }
-    // Its last occurrence stays due, and is judged as any other once the job is resumed.
-    if (await isPaused(deps.db, job.name)) {
-      seen.forget(now)
       return
     }
     const missed = late && !(await isWaiting(deps.db, job.name, due))
@@ -114,11 +114,17 @@ function seenInTime(
   upMs: () => number,
 ): { note(): void; has(due: Date, now: Date): boolean; forget(now: Date): void } {
   let seen: Date | null = null
-  /** What fell due before was due while the job was paused. */
+  /** What fell due before was due while the job was paused, or the machine suspended. */
   let notBefore = 0
+  let before: { now: number; upMs: number } | undefined
   return {
     note: () => {
       const now = deps.now()
+      const noted = { now: now.getTime(), upMs: upMs() }
+      // The time of day went on without this process: the machine was suspended, or somebody set the clock ahead.
+      const isAhead = before !== undefined && noted.now - before.now - (noted.upMs - before.upMs) > missedAfterMs
+      if (isAhead) notBefore = noted.now
+      before = noted
       const due = dueOccurrence(job, scheduleOf(deps.config, job), now)
       if (due !== null && !isLate(due, now)) seen = due
     },

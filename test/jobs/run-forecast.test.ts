@@ -121,11 +121,34 @@ it('what a run has sent to no avail, and what follows it, is not to go: nor what
     update acceptance set outcome = 'unknown', outcome_at = now(), outcome_submission = ${failed} where row_id in (
       select row_id from ledger where stream = 'properties' and partner_id like 'unknown-%')`.execute(ledger.db)
   await sql`
+    insert into submission_row (submission_id, row_id, sent_hash)
+    select outcome_submission, row_id, wanted_hash from acceptance where outcome = 'unknown'`.execute(ledger.db)
+  await sql`
     insert into held_property (partner_id, stream, submission_id)
     select partner_id, 'properties', ${waiting} from ledger
     where stream = 'properties' and partner_id like 'overdue-%'`.execute(ledger.db)
   // 90 of 100 rows in 9 minutes, and then the pull.
   expect(await forecastAt('02:11:00')).toMatchObject({ ends_at: new Date('2026-11-21T05:12:00Z') })
+})
+
+it('rows that changed while a request carried them that the run took over, and what follows them, are still to go', async () => {
+  await nightsBefore()
+  await ledger.landChecked('properties', rowsOf('moved', 10))
+  await ledger.landChecked('framework_answers', [...rowsOf('moved', 10), ...rowsOf('missing', 5)])
+  const id = await tonight('push')
+  const adopted = await submission(id, 'company_mappings', 'settled', 20)
+  await sql`
+    insert into submission_row (submission_id, row_id, sent_hash)
+    select ${adopted}, row_id, 'before'::bytea from ledger where stream = 'properties'`.execute(ledger.db)
+  await sql`
+    update acceptance set outcome = 'confirmed', outcome_at = now(), outcome_submission = ${adopted},
+      accepted_hash = 'before'::bytea, accepted_at = now()
+    where row_id in (select row_id from ledger where stream = 'properties')`.execute(ledger.db)
+  // 20 of 40 rows in 9 minutes, and then the pull.
+  expect(await forecastAt('02:11:00')).toMatchObject({ ends_at: new Date('2026-11-21T05:20:00Z') })
+  expect(await ledger.plan(id, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })).toHaveLength(
+    1,
+  )
 })
 
 it('a pull takes as long as it usually does while the pages of a search are not known yet', async () => {

@@ -322,6 +322,56 @@ describe('the scheduler', () => {
     expect(await runs()).toMatchObject([{ trigger, state: trigger === 'missed' ? 'skipped' : 'running' }])
   })
 
+  it('skips what fell due while the machine was suspended, however long the daemon had been up before', async () => {
+    let suspendedMs = 0
+    await schedule(
+      'skip',
+      async (tick) => {
+        await tick()
+        ferry.clock.at = new Date('2026-11-21T08:05:00Z')
+        suspendedMs = 6 * 3_600_000
+        await tick()
+        ferry.clock.pass(60_000)
+        await tick()
+      },
+      undefined,
+      () => ferry.clock.at.getTime() - new Date('2026-11-20T02:20:00Z').getTime() - suspendedMs,
+    )
+    expect(await runs()).toMatchObject([{ state: 'skipped' }])
+  })
+
+  it('starts what was seen in time before the machine was suspended, and waited for another run', async () => {
+    let suspendedMs = 0
+    ferry.clock.at = occurrence
+    await schedule(
+      'skip',
+      async (tick) => {
+        await tick()
+        await ferry.ledger.db
+          .insertInto('run')
+          .values({
+            job: 'push',
+            trigger: 'schedule',
+            state: 'running',
+            step: 'extract',
+            scheduled_for: ferry.clock.at,
+          })
+          .execute()
+        ferry.clock.at = new Date('2026-11-22T02:30:00Z')
+        await tick()
+        ferry.clock.at = new Date('2026-11-22T08:05:00Z')
+        suspendedMs = 5 * 3_600_000
+        await tick()
+        await ferry.ledger.pool.query(`update run set state = 'finished', verdict = 'succeeded'`)
+        ferry.clock.pass(60_000)
+        await tick()
+      },
+      undefined,
+      () => ferry.clock.at.getTime() - new Date('2026-11-20T02:20:00Z').getTime() - suspendedMs,
+    )
+    expect((await runs()).at(-1)).toMatchObject({ trigger: 'schedule', state: 'running' })
+  })
+
   it('skips what fell due while its job was paused, however long the daemon has been up', async () => {
     await schedule(
       'skip',
@@ -341,6 +391,31 @@ describe('the scheduler', () => {
       upSince(0),
     )
     expect(await runs()).toMatchObject([{ state: 'skipped' }])
+  })
+
+  it('skips what fell due while its job was paused, also where another run was in the way then', async () => {
+    await schedule('skip', async (tick) => {
+      await tick()
+      await ferry.ledger.db
+        .insertInto('job_pause')
+        .values({ job: nightlySync.name, reason: null, paused_by: 'ada' })
+        .execute()
+      await ferry.ledger.db
+        .insertInto('run')
+        .values({ job: 'push', trigger: 'schedule', state: 'running', step: 'extract', scheduled_for: ferry.clock.at })
+        .execute()
+      ferry.clock.at = occurrence
+      await tick()
+      await ferry.ledger.pool.query(`update run set state = 'finished', verdict = 'succeeded'`)
+      ferry.clock.pass(60_000)
+      await tick()
+      ferry.clock.at = new Date('2026-11-21T10:00:00Z')
+      await tick()
+      await ferry.ledger.db.deleteFrom('job_pause').execute()
+      ferry.clock.pass(60_000)
+      await tick()
+    })
+    expect((await runs()).at(-1)).toMatchObject({ state: 'skipped' })
   })
 
   it('starts what is late by no more than two ticks as scheduled', async () => {

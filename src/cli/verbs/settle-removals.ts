@@ -39,8 +39,8 @@ export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): 
         else describe(cli, meant, 'Nothing was removed. Without --dry-run this goes.')
         return exitCodes.well
       }
-      await refuseWhileRunning(db, 'accept removals')
-      const accepted = await acceptRemovalsOf({ db, now: cli.now }, filter, actingUser(cli))
+      const refuse = refuseWhileRunning('accept removals')
+      const accepted = await acceptRemovalsOf({ db, now: cli.now }, filter, actingUser(cli), refuse)
       if (options.json) printJson(cli.stdout, { dry_run: false, filter, meant, accepted })
       else if (total(accepted) === 0) describe(cli, [], '')
       else describe(cli, meant, `Removed: ${partsWords(accepted)}. nightferry restore brings them back.`)
@@ -101,8 +101,7 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
         if (!options.json) describeTaken(cli, found.taken)
         return exitCodes.well
       }
-      await refuseWhileRunning(db, 'restore')
-      const restored = await bringBack({ db, now: cli.now }, filter, actingUser(cli))
+      const restored = await bringBack({ db, now: cli.now }, filter, actingUser(cli), refuseWhileRunning('restore'))
       if (options.json) printJson(cli.stdout, { dry_run: false, filter, restored })
       else if (total(restored) === 0) printLine(cli.stdout, nothing(kept))
       else {
@@ -137,10 +136,12 @@ function describeTaken(cli: Cli, taken: number): void {
  * Refuses what must not change while a run loads pages, because what it is about may be renewed in this moment.
  * @throws {UsageError} naming the run.
  */
-async function refuseWhileRunning(db: Database, what: string): Promise<void> {
-  const running = await runInTheWay(db, night)
-  if (running === undefined) return
-  throw new UsageError(
-    `Run ${running.run_id} is under way and may change what this is about; ${what} when it has ended`,
-  )
+function refuseWhileRunning(what: string): (db: Database) => Promise<void> {
+  return async (db) => {
+    const running = await runInTheWay(db, night)
+    if (running === undefined) return
+    throw new UsageError(
+      `Run ${running.run_id} is under way and may change what this is about; ${what} when it has ended`,
+    )
+  }
 }

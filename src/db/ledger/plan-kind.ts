@@ -3,6 +3,7 @@ import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
 import { type Requires, requirementTable } from './requirements.ts'
 import { lacksRequirement } from './row-state.ts'
+import { wasTried } from './was-tried.ts'
 
 export type PlanKindOptions = {
   runId: number
@@ -68,28 +69,13 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
         and row.gone_at is null
         and row.guard_run is null
         and (row.refused_hash is distinct from row.desired_hash or ${failedWithOther(options)})
-        and not ${wasTried(options)})`
+        and not ${wasTriedAt(options)})`
 }
 
-/**
- * Whether a row, called `row`, was sent in this run as it is; one whose outcome is forgotten, because it is to be sent
- * again, was not. A row has one request at a time, and that of its outcome
- * is the last: one line is looked up, however many nights have sent the row. As the first line from its key on: asked
- * for the row by its number, a planner that knows of few nights would read the lines of all of them.
- */
-function wasTried({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
-  return sql<boolean>`(row.outcome is not null and coalesce((
-    -- By the request, not by the run: a run may have thousands of them.
-    select last.run_id = ${runId}
-      -- What was too large for the service is tried again in smaller requests.
-      and not (last.too_large and (last.too_large_row is not null or last.row_count > ${maxRows}))
-      and (
-        select (submission_id, row_id, sent_hash) = (last.submission_id, row.row_id, row.desired_hash)
-        from submission_row
-        where (submission_id, row_id) >= (last.submission_id, row.row_id)
-        order by submission_id, row_id
-        limit 1)
-    from submission last where last.submission_id = row.outcome_submission), false))`
+/** What was too large for the service is tried again in smaller requests. */
+function wasTriedAt({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
+  const isSmaller = sql<boolean>`last.too_large and (last.too_large_row is not null or last.row_count > ${maxRows})`
+  return wasTried('row', runId, isSmaller)
 }
 
 /**

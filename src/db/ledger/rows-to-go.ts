@@ -2,18 +2,17 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { behindRequest } from './overdue-request.ts'
 import { type Requires, requirementTable } from './requirements.ts'
+import { wasTried } from './was-tried.ts'
 
 /**
  * Whether a pending row is not sent by this run, or not once more: before it changes or a person lets it go, or because
- * the run has sent it, whatever became of it. The halves of what was too large carry it again.
+ * the run has sent it as it is, whatever became of it. The halves of what was too large carry it again.
  */
 const isStuck = (row: string, runId: number): RawBuilder<boolean> => {
   const column = (name: string) => sql.ref(`${row}.${name}`)
   return sql<boolean>`(${column('invalid_reason')} is not null or ${column('guard_run')} is not null
     or coalesce(${column('refused_hash')} = ${column('desired_hash')}, false)
-    or (${column('outcome')} is not null and ${column('held_by')} is null and exists (
-      select from submission last
-      where last.submission_id = ${column('outcome_submission')} and last.run_id = ${runId} and not last.too_large)))`
+    or (${column('held_by')} is null and ${wasTried(row, runId, sql`last.too_large`)}))`
 }
 
 /**

@@ -80,12 +80,14 @@ export async function streamReports(
   await noteToldRows(trx, runId)
   const { rows } = await sql<StreamReport>`
     with
-    -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
+    -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now; nor
+    -- does an outcome that was forgotten since, because the row is to be sent again.
     judged as (
       select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash,
         row.resent_hash, row.invalid_reason,
              row.guard_run, told.outcome as sent_outcome,
-             was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash) as covered
+             was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash
+               and (row.outcome is not null or row.held_by is not null)) as covered
       from told_row told join ledger row using (row_id)
       where row.gone_at is null
     ),
@@ -316,7 +318,7 @@ export async function searchReports(db: Database, runId: number, searchKind: str
            coalesce(sum(values), 0)::bigint as values,
            coalesce(sum(added), 0)::bigint as added,
            coalesce(sum(changed), 0)::bigint as changed,
-           coalesce(sum(removed), 0)::bigint as removed,
+           coalesce(sum(removed), 0)::bigint + coalesce((search_result ->> 'values')::bigint, 0) as removed,
            coalesce(sum(quarantined), 0)::bigint as quarantined,
            coalesce(sum(unchanged), 0)::bigint as unchanged,
            coalesce(sum(bytes), 0)::bigint as bytes,

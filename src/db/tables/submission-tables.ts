@@ -112,6 +112,8 @@ type SearchResult = { withheld: boolean; reason: string | null } & (
       companies: number
       calculators: number
       /** Not in searches that ended before this was kept. */
+      values?: number
+      /** Not in searches that ended before this was kept. */
       left_out_properties?: LeftOutProperty[]
     }
   | {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { night } from '../../config/known-names.ts'
+import type { Database } from '../../db/database.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { given } from '../../db/ledger/row-state.ts'
 import { countRetryable } from '../../db/ledger/rows-to-retry.ts'
@@ -8,7 +9,6 @@ import { pauseJob, resumeJob } from '../../jobs/job-standings.ts'
 import { findJob, triggerJob } from '../../jobs/trigger-run.ts'
 import { acceptRemovalsOf, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
 import { abandonSubmission, adoptTask, cancelTask } from '../../pipeline/actions/act-on-submission.ts'
-import type { Deps } from '../../pipeline/deps.ts'
 import { countAcceptable } from '../../pipeline/pull/removals/take-removals.ts'
 import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
 import { Problem } from '../problem.ts'
@@ -20,7 +20,7 @@ const submission = z.strictObject({ submission: wholeNumber.describe('The number
 export const dryRun = z.boolean().default(false).describe('Say what would be done, and do nothing.')
 
 /** @throws {Problem} 409 while a run is under way, which would be wrong about what the action changes. */
-export async function refuseWhileRunning({ db }: Pick<Deps, 'db'>): Promise<void> {
+export async function refuseWhileRunning(db: Database): Promise<void> {
   const running = await runInTheWay(db, night)
   if (running === undefined) return
   throw new Problem(409, 'run_under_way', `Run ${running.run_id} is under way; ask again when it has ended.`)
@@ -109,7 +109,7 @@ export const actionRoutes: readonly Route[] = [
         throw new Problem(409, 'nothing_to_approve', `Nothing of run ${run} waits for approval.`)
       }
       if (body.dryRun) return { plans: waiting }
-      await refuseWhileRunning(deps)
+      await refuseWhileRunning(deps.db)
       const approved = await deps.db.transaction().execute((trx) => approvePlans(trx, run, actor, deps.now()))
       return { plans: approved }
     },
@@ -185,8 +185,7 @@ export const actionRoutes: readonly Route[] = [
       refuseAll(filter, all, body.dryRun)
       const meant = await countAcceptable(deps.db, filter)
       if (body.dryRun) return { meant, accepted: null }
-      await refuseWhileRunning(deps)
-      return { meant, accepted: await acceptRemovalsOf(deps, filter, actor) }
+      return { meant, accepted: await acceptRemovalsOf(deps, filter, actor, refuseWhileRunning) }
     },
   }),
 ]

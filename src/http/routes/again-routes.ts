@@ -219,8 +219,7 @@ export const againRoutes: readonly Route[] = [
       refuseAll(filter, body.all, body.dryRun)
       const found = await countRestorable(deps.db, filter)
       if (body.dryRun) return { found, restored: null }
-      await refuseWhileRunning(deps)
-      return { found, restored: await bringBack(deps, filter, actor) }
+      return { found, restored: await bringBack(deps, filter, actor, refuseWhileRunning) }
     },
   }),
 ]

@@ -211,14 +211,23 @@ export async function rereadStream(
   })
 }
 
+/**
+ * Refuses what must not change while a run loads pages. Asked before anything is done, and once more when no page can
+ * be loaded any longer: a run that began meanwhile has shown what the next of its pages would bring back.
+ */
+type RefuseWhileRunning = (db: Database) => Promise<void>
+
 /** Lets withheld removals through and writes down who did. Nothing is written where nothing was withheld. */
 export async function acceptRemovalsOf(
   { db, now }: Pick<Deps, 'db' | 'now'>,
   filter: PartFilter,
   actor: Actor,
+  refuse: RefuseWhileRunning,
 ): Promise<Accepted> {
+  await refuse(db)
   return await db.transaction().execute(async (trx) => {
     const accepted = await acceptRemovals(trx, filter)
+    await refuse(trx)
     const rows = total(accepted)
     if (rows > 0) {
       const result = `${partsWords(accepted)} removed`
@@ -233,9 +242,12 @@ export async function bringBack(
   { db, now }: Pick<Deps, 'db' | 'now'>,
   filter: RestoreFilter,
   actor: Actor,
+  refuse: RefuseWhileRunning,
 ): Promise<Restored> {
+  await refuse(db)
   return await db.transaction().execute(async (trx) => {
     const restored = await restoreRemoved(trx, filter)
+    await refuse(trx)
     const rows = total(restored)
     if (rows > 0) {
       const result = `${partsWords(restored)} brought back`

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
+import { releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
@@ -229,6 +230,33 @@ describe('a submission that an earlier run left in flight', () => {
     await ledger.settleAll(id, 'confirmed')
     expect(await ledger.plan(run, mappingKind)).toEqual([])
     expect(await report('properties')).toMatchObject({ pending: 1, sent: 0, confirmed: 0, invalid: 1 })
+  })
+
+  it('does not count as sent when its row is to be sent again since, and is kept from that', async () => {
+    await ledger.settleAll(id, 'confirmed')
+    await ledger.askResend()
+    await releaseResends(ledger.db, requires, streamNames)
+    await countPending(ledger.db, run)
+    await ledger.db.updateTable('acceptance').set({ invalid_reason: 'not of a group' }).execute()
+    expect(await ledger.plan(run, mappingKind)).toEqual([])
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 0, confirmed: 0, invalid: 1 })
+  })
+
+  it('counts once when its row was sent again since, as it is', async () => {
+    await ledger.settleAll(id, 'confirmed')
+    await ledger.askResend()
+    await releaseResends(ledger.db, requires, streamNames)
+    await countPending(ledger.db, run)
+    const [next = 0] = await ledger.plan(run, mappingKind)
+    await ledger.markSent(next)
+    await ledger.db
+      .updateTable('submission')
+      .set({ attempted_at: new Date() })
+      .where('submission_id', '=', next)
+      .execute()
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 1, confirmed: 0, awaited: 1 })
+    await ledger.settleAll(next, 'confirmed')
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 1, confirmed: 1, awaited: 0 })
   })
 
   it('balances when its row changed back to what was accepted before', async () => {

@@ -52,8 +52,8 @@ const noValues = { inputs: undefined, outputs: undefined }
 
 const actor = { user: 'ada', host: 'ferry' }
 const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
-const accept = (filter = {}) => acceptRemovalsOf(deps, filter, actor)
-const bringBackBy = (filter = {}) => bringBack(deps, filter, actor)
+const accept = (filter = {}) => acceptRemovalsOf(deps, filter, actor, async () => {})
+const bringBackBy = (filter = {}) => bringBack(deps, filter, actor, async () => {})
 const nothing = { companies: 0, calculators: 0, values: 0, properties: 0 }
 
 it('accepting removes what is withheld, and nothing that could only not be read', async () => {

@@ -15,7 +15,8 @@ beforeEach(async () => {
 
 const brandNames = [{ id: 'brand', name: 'Brand' }]
 const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
-const bringBackBy = async (filter = {}) => (await bringBack(deps, filter, { user: 'ada', host: 'ferry' })).properties
+const bringBackBy = async (filter = {}) =>
+  (await bringBack(deps, filter, { user: 'ada', host: 'ferry' }, async () => {})).properties
 const brands = async () => ((await known()).properties as { value: string }[]).map(({ value }) => value).join('')
 const removed = async () =>
   (await sql<{ value: string }>`select value from removals order by ordinal, value`.execute(db)).rows
@@ -133,7 +134,7 @@ describe('what was removed in two runs', () => {
       await night([page], { minSeenShare: 0 }, { minSeenShare: 0 })
       runs.push(await ofItsOwnRun())
     }
-    const restored = (runId = 0) => bringBack(deps, { runId }, { user: 'ada', host: 'ferry' })
+    const restored = (runId = 0) => bringBack(deps, { runId }, { user: 'ada', host: 'ferry' }, async () => {})
     expect(await restored(runs[1])).toMatchObject({ values: 0, properties: 0 })
     expect(await stands()).toEqual([])
     expect(await restored(runs[3])).toMatchObject({ values: 1, properties: 1 })

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { searchReports } from '../../../src/db/runs/report-rows.ts'
 import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
 import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
 import { acceptRemovals } from '../../../src/pipeline/pull/removals/take-removals.ts'
+import { searchKind } from '../../../src/pipeline/streams/kind-names.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { ordersOf } from './orders.ts'
 import { bodyOf, calculator, company } from './sample-page.ts'
@@ -113,6 +115,24 @@ describe('the value of a calculator that stands on several pages', () => {
     const counted = await texts(sql`
       select added || ' ' || removed as text from search_page order by submission_id desc limit 18`)
     expect(new Set(counted)).toEqual(new Set(['0 0']))
+  })
+
+  it('a value that goes is counted by the report as it was recorded: once, or not at all, whichever page comes first', async () => {
+    const counts = async () => {
+      const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
+      const { added, removed: gone } = (await searchReports(db, run_id, searchKind)).at(-1) ?? {}
+      return [added, gone, await changes()]
+    }
+    for (const order of ordersOf([0, 1])) {
+      for (const stood of [[g('2')], [without, g('2')]]) {
+        await known(stood)
+        await night([without, g('2')], order)
+        expect(await counts()).toEqual([0, 0, []])
+        await known(stood)
+        await night([without, without], order)
+        expect(await counts()).toEqual([0, 1, ['2>']])
+      }
+    }
   })
 
   it('goes where no page of a complete search gives it, and can be brought back', async () => {

@@ -34,9 +34,9 @@ describe.each(bothWays)('a list of a property that is partly withheld or restore
    */
   const happens = async (...all: (string | null)[]) => {
     for (const step of all) {
-      if (step === 'restore') await bringBack(deps, {}, person)
-      else if (step === 'accept') await acceptRemovalsOf(deps, {}, person)
-      else if (step === 'accept restored') await acceptRemovalsOf(deps, { reason: 'restored' }, person)
+      if (step === 'restore') await bringBack(deps, {}, person, async () => {})
+      else if (step === 'accept') await acceptRemovalsOf(deps, {}, person, async () => {})
+      else if (step === 'accept restored') await acceptRemovalsOf(deps, { reason: 'restored' }, person, async () => {})
       else {
         const list = step?.replace('!', '')
         const shown = list === undefined ? [] : [company('A', { fields: list === '' ? {} : { brand: list.split('') } })]
@@ -94,9 +94,9 @@ describe.each(bothWays)('a list of a property that is partly withheld or restore
     await happens('abc', 'ab!')
     await sql`update unrenewed_part set since = '2026-01-01'`.execute(db)
     await happens('x!')
-    await acceptRemovalsOf(deps, { since: new Date('2026-06-01') }, person)
+    await acceptRemovalsOf(deps, { since: new Date('2026-06-01') }, person, async () => {})
     expect(await lists()).toBe('abc')
-    await acceptRemovalsOf(deps, { since: new Date('2025-06-01') }, person)
+    await acceptRemovalsOf(deps, { since: new Date('2025-06-01') }, person, async () => {})
     expect(await lists()).toBe('')
   })
 

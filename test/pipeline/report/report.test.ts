@@ -31,6 +31,7 @@ const nothing: Required<StreamReport> = {
   confirmed: 0,
   inferred: 0,
   rejected: 0,
+      rejected_again: 0,
   unknown: 0,
   awaited: 0,
 }

@@ -20,7 +20,10 @@ export type PageCounts = {
   companies: number
   calculators: number
   values: number
-  /** Calculator values that were not here before, that differ from before, that the page leaves out. */
+  /**
+   * Calculator values that were not here before, that differ from before, that the page leaves out. What an earlier
+   * page has removed and this one brings back is taken off: then `removed` may be below 0, and only the sum counts.
+   */
   added: number
   changed: number
   removed: number
@@ -89,9 +92,9 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
     companies,
     calculators,
     values,
-    added: added + broughtBack,
+    added,
     changed,
-    removed: removed + removedWithCalculators,
+    removed: removed + removedWithCalculators - broughtBack,
     quarantined,
   }
 }

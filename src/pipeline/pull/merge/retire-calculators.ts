@@ -195,11 +195,12 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
 /**
  * Tombstones what was laid out as unseen, with its values and properties, which can be brought back. Locks as
  * `claimCompanies` says: in id order.
+ * @returns how many; of values, those that went from calculators which stand.
  */
 export async function tombstoneUnseen(
   trx: Transaction<Schema>,
   submissionId: number,
-): Promise<{ companies: number; calculators: number }> {
+): Promise<{ companies: number; calculators: number; values: number }> {
   await sql`
     select count(*) from (
       select from company
@@ -258,7 +259,12 @@ export async function tombstoneUnseen(
         union select company_key from gone_property
       )
       and not exists (select from gone_company g where g.company_key = c.company_key)`.execute(trx)
-  return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
+  const { rows: values } = await sql<{ gone: number }>`select count(*) as gone from gone_value`.execute(trx)
+  return {
+    companies: Number(companies.numAffectedRows ?? 0),
+    calculators: Number(calculators.numAffectedRows ?? 0),
+    values: Number(values[0]?.gone ?? 0),
+  }
 }
 
 /**

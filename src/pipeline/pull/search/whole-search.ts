@@ -113,6 +113,8 @@ export type FinishedSearch = {
   /** Companies and calculators that were tombstoned. */
   companies: number
   calculators: number
+  /** Values that went from calculators that stand, because no page of their company gave them. */
+  values: number
   /** True: nothing was tombstoned, for `reason`. */
   withheld: boolean
   reason: WithheldReason | null
@@ -139,7 +141,7 @@ export async function finishSearch(
   await lockLoading(trx, 'exclusive')
   await analyzeGrown(trx)
   const evidence = await gatherEvidence(trx, submissionId, calculatorTypeIds)
-  if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
+  if (evidence.finished) return { companies: 0, calculators: 0, values: 0, withheld: false, reason: null }
   await layOutUnseen(trx, submissionId, calculatorTypeIds)
   const reason =
     reasonToWithhold(evidence, minSeenShare, partial) ??
@@ -149,7 +151,7 @@ export async function finishSearch(
     await settleMarks(trx, submissionId)
     await netChanges(trx, [submissionId])
     if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId, false)
-    return { companies: 0, calculators: 0, withheld: true, reason }
+    return { companies: 0, calculators: 0, values: 0, withheld: true, reason }
   }
   const gone = await tombstoneUnseen(trx, submissionId)
   await markProtected(trx, submissionId)

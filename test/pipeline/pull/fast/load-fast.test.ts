@@ -58,7 +58,7 @@ describe('a page that comes again', () => {
     expect(second.counts).toMatchObject([
       { companies: 300, calculators: 300, values: 600, added: 0, changed: 0, removed: 0, unchanged: 300, care: null },
     ])
-    expect(second.finished).toEqual({ companies: 0, calculators: 0, withheld: false, reason: null })
+    expect(second.finished).toEqual({ companies: 0, calculators: 0, values: 0, withheld: false, reason: null })
     expect(await written()).toEqual(before)
   })
 

@@ -37,7 +37,13 @@ describe('finishSearch', () => {
   it('tombstones companies that no page showed, with their calculators, values and properties', async () => {
     await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
     const submission = await search([samplePage(hotels('A')), samplePage(hotels('C'))])
-    expect(await database.finish(submission)).toEqual({ companies: 1, calculators: 1, withheld: false, reason: null })
+    expect(await database.finish(submission)).toEqual({
+      companies: 1,
+      calculators: 1,
+      values: 0,
+      withheld: false,
+      reason: null,
+    })
     expect(await live()).toEqual(['A', 'C'])
     expect(await db.selectFrom('companies').select('company_id').where('removed_at', 'is not', null).execute()).toEqual(
       [{ company_id: uuid('B') }],
@@ -61,6 +67,7 @@ describe('finishSearch', () => {
     expect(await database.finish(submission, { minSeenShare: 0 })).toEqual({
       companies: 0,
       calculators: 0,
+      values: 0,
       withheld: false,
       reason: null,
     })
@@ -184,7 +191,7 @@ describe('finishSearch', () => {
   })
 })
 
-const nothingGone = { companies: 0, calculators: 0, withheld: false, reason: null }
+const nothingGone = { companies: 0, calculators: 0, values: 0, withheld: false, reason: null }
 
 describe('the guard against suspiciously little', () => {
   const evidence = {
