@@ -45,5 +45,6 @@ export const migrationNames = [
   '0046-accepted-by',
   '0047-spelled-documents',
   '0048-partner-clock',
+  '0052-suspended-hotels',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

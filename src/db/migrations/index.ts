@@ -42,6 +42,7 @@ import * as perhapsTaken from './0045-perhaps-taken.ts'
 import * as acceptedBy from './0046-accepted-by.ts'
 import * as spelledDocuments from './0047-spelled-documents.ts'
 import * as partnerClock from './0048-partner-clock.ts'
+import * as suspendedHotels from './0052-suspended-hotels.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -90,4 +91,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0046-accepted-by': acceptedBy,
   '0047-spelled-documents': spelledDocuments,
   '0048-partner-clock': partnerClock,
+  '0052-suspended-hotels': suspendedHotels,
 }

@@ -4,6 +4,7 @@ import { heldAsGone } from '../guard/guard-plan.ts'
 import type { Requires } from '../ledger/requirements.ts'
 import { lacksRequirement } from '../ledger/row-state.ts'
 import { codeTold, outcomeTold } from '../ledger/settle-outcomes.ts'
+import { isSuspended } from '../ledger/suspended-hotels.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { NameChangesView } from '../tables/history-tables.ts'
 import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'
@@ -33,6 +34,8 @@ export type StreamReport = {
   pending: number
   invalid: number
   parked: number
+  /** Of the parked: those of suspended hotels. Reports of before it was counted lack it. */
+  suspended?: number
   /** Refused in an earlier run and unchanged since: not sent again. */
   withheld: number
   /** Held by the guard: not sent until a person approves. */
@@ -104,9 +107,9 @@ export async function streamReports(
       from overdue join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
     ),
     waiting as (
-      select row.*, ${lacksRequirement(requires)} as lacks,
+      select row.*, suspended, suspended or ${lacksRequirement(requires)} as lacks,
              guard_run is not null or (select held from run where run_id = ${runId}) as guarded
-      from judged row
+      from judged row cross join lateral (select ${isSuspended()} as suspended offset 0) asked
       where pending and not covered
     ),
     -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
@@ -118,6 +121,8 @@ export async function streamReports(
                where invalid_reason is null and refused_hash is distinct from desired_hash
                  and guard_run is null and lacks
              ) as parked,
+             count(*) filter (where invalid_reason is null and refused_hash is distinct from desired_hash
+                 and guard_run is null and suspended) as suspended,
              count(*) filter (
                where invalid_reason is null and refused_hash is distinct from desired_hash
                  and guarded and (guard_run is not null or not lacks)
@@ -147,7 +152,8 @@ export async function streamReports(
            whole_detail, hotels_asked, gone, returned,
            coalesce(pending, 0) as pending, coalesce(held, 0) as held,
            coalesce(held_gone, 0) as held_gone,
-           coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
+           coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(suspended, 0) as suspended,
+           coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
            coalesce(behind, 0) as behind, coalesce(awaited, 0) as awaited

@@ -196,6 +196,9 @@ export type ActionVerb =
   | 'approve'
   | 'pause'
   | 'resume'
+  | 'suspend'
+  | 'pilot'
+  | 'end-pilot'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

@@ -176,6 +176,7 @@ const rowStates = [
   'pending',
   'invalid',
   'parked',
+  'suspended',
   'rejected',
   'unknown',
   'in_flight',

@@ -1,5 +1,5 @@
 import type { NotificationEvent, RunFailure, Verdict } from '../../db/tables/run-tables.ts'
-import { heldRows, type RunReport } from '../report/report.ts'
+import { heldRows, parkedInNeed, type RunReport } from '../report/report.ts'
 
 /** What people are told, whatever format it leaves in: the documented shape of `notify.format: json`. */
 export type Message = {
@@ -108,6 +108,7 @@ function numbersOf(run: EndedRun): Record<string, number> {
 }
 
 function causesOf(run: EndedRun): Message['causes'] {
+  const parkedRows = (run.report?.streams ?? []).reduce((sum, stream) => sum + parkedInNeed(stream), 0)
   const kinds = [
     {
       what: 'rejected by the service',
@@ -116,7 +117,7 @@ function causesOf(run: EndedRun): Message['causes'] {
     },
     { what: 'invalid, and not sent', rows: sumOf(run, 'invalid'), verb: 'nightferry invalid' },
     { what: 'sent, without an answer', rows: sumOf(run, 'unknown'), verb: 'nightferry unknown' },
-    { what: 'parked', rows: sumOf(run, 'parked'), verb: 'nightferry parked' },
+    { what: 'parked', rows: parkedRows, verb: 'nightferry parked' },
   ]
   const found = kinds.filter(({ rows }) => rows > 0).toSorted((one, other) => other.rows - one.rows)
   const causes = [...heldCause(run), ...found]
@@ -180,8 +181,8 @@ function troubleOf({ verdict, failure, report }: EndedRun, partialRows: number):
 /** Rows that a person may have to see to. */
 function rowsInNeed(report: EndedRun['report']): number {
   return (report?.streams ?? []).reduce(
-    (sum, { rejected, invalid, unknown, withheld, parked, behind, ...stream }) =>
-      sum + rejected + invalid + unknown + withheld + parked + behind + heldRows([stream]),
+    (sum, { rejected, invalid, unknown, withheld, behind, ...stream }) =>
+      sum + rejected + invalid + unknown + withheld + parkedInNeed(stream) + behind + heldRows([stream]),
     0,
   )
 }

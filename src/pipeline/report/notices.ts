@@ -12,6 +12,7 @@ import {
   untakenReference,
   versionsOfRuns,
 } from '../reference/store-reference-data.ts'
+import { amountOf } from './report-words.ts'
 
 /**
  * What is worth knowing of a run and is no reason to look, one sentence each. Pure.
@@ -31,6 +32,10 @@ export function noticesOf(
     )
   }
   if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
+  const suspended = streams.reduce((sum, stream) => sum + (stream.suspended ?? 0), 0)
+  if (suspended > 0) {
+    notices.push(`${amountOf(suspended, 'row')} of suspended hotels, and not sent: nightferry hotels says which.`)
+  }
   return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
 
