@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { type Actor, recordAction } from '../../db/actions/record-action.ts'
+import { type Actor, recordAction, recordOfHotels } from '../../db/actions/record-action.ts'
 import { storableText } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
 import { isSuspended, lockSuspensions } from '../../db/ledger/suspended-hotels.ts'
@@ -49,17 +49,8 @@ export async function suspendHotels(
       where known.resumed_at is not null
       returning partner_id`.execute(trx)
     const suspended = rows.map(({ partner_id }) => partner_id).sort()
-    for (const partnerId of suspended) {
-      await recordAction(trx, {
-        verb: 'suspend',
-        actor,
-        at,
-        rows: 0,
-        asked: { partnerId, reason },
-        result: 'suspended',
-      })
-    }
-    return { suspended, already: named.filter((id) => !suspended.includes(id)), unknown: strangers }
+    await recordOfHotels(trx, { verb: 'suspend', actor, at, asked: { reason }, result: 'suspended' }, suspended)
+    return { suspended, already: without(named, suspended), unknown: strangers }
   })
   // Asked afterwards: what was planned before is seen by now.
   return { ...done, on_the_way: await onTheWay(db, named), same_company: await sameCompany(db, named) }
@@ -86,14 +77,12 @@ export async function resumeHotels(db: Database, { hotels, unknown, actor, at }:
       where partner_id = any(${named}::text[]) and resumed_at is null
       returning partner_id`.execute(trx)
     const byId = rows.map(({ partner_id }) => partner_id)
-    const others = named.filter((id) => !byId.includes(id))
+    const others = without(named, byId)
     const strangers = await requireKnown(trx, others, unknown)
     const joined = (await runningPilot(trx)) === undefined ? [] : await joinPilot(trx, named, { actor, at })
-    const resumed = named.filter((id) => byId.includes(id) || joined.includes(id))
-    for (const partnerId of resumed) {
-      await recordAction(trx, { verb: 'resume', actor, at, rows: 0, asked: { partnerId }, result: 'resumed' })
-    }
-    return { resumed, already: named.filter((id) => !resumed.includes(id)), unknown: strangers }
+    const resumed = [...new Set([...byId, ...joined])].sort()
+    await recordOfHotels(trx, { verb: 'resume', actor, at, result: 'resumed' }, resumed)
+    return { resumed, already: without(named, resumed), unknown: strangers }
   })
 }
 
@@ -158,6 +147,12 @@ export async function endPilot(db: Database, { actor, at }: By): Promise<void> {
     await trx.updateTable('pilot').set({ ended_by: actor.user, ended_at: at }).execute()
     await recordAction(trx, { verb: 'end-pilot', actor, at, rows: 0, result: 'ended' })
   })
+}
+
+/** Those of some hotels that are not among others. Pure. */
+function without(hotels: readonly string[], others: readonly string[]): string[] {
+  const left = new Set(others)
+  return hotels.filter((id) => !left.has(id))
 }
 
 /** Each once, and in the order of their ids. Pure. */
