@@ -2,13 +2,13 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { alteringProxy } from '../helpers/altering-proxy.ts'
 import { some } from '../helpers/some.ts'
-import { demoConfig, startWorld } from '../helpers/world.ts'
-import { nightferry, workingFolder } from './nightferry-process.ts'
+import { demoConfig, startWorld, type WorldOptions } from '../helpers/world.ts'
+import { nightferry, start, workingFolder } from './nightferry-process.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
-async function openWorld(hotels: number) {
-  const world = await startWorld({ migrated: true, hotels })
+async function openWorld(hotels: number, durations: WorldOptions['durations'] = {}) {
+  const world = await startWorld({ migrated: true, hotels, durations })
   onTestFinished(() => world[Symbol.asyncDispose]())
   const folder = await workingFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
@@ -29,7 +29,8 @@ async function openWorld(hotels: number) {
     const imports = proxy.seen.slice(before).filter(({ method, path }) => method === 'POST' && !path.includes('search'))
     return { report, imports, bodies: imports.map(({ body }) => body).join('\n') }
   }
-  return { world, call, json, night }
+  const begin = () => start(folder.path, ['run', 'nightly-sync', '--config', demoConfig], environment)
+  return { world, call, json, night, begin }
 }
 
 /** The sums of a report, over its streams. */
@@ -155,4 +156,36 @@ test('suspending a hotel that nobody knows, or without a reason, changes nothing
   expect(await json('hotels', 'suspend', 'H-9', '--reason', 'sold', '--unknown')).toMatchObject({ unknown: ['H-9'] })
   expect(await json('hotels', 'suspend', 'H-9', '--reason', 'audit')).toMatchObject({ suspended: [], already: ['H-9'] })
   expect(await json('hotels', 'resume', 'H-0001', 'H-9')).toMatchObject({ resumed: ['H-9'], already: ['H-0001'] })
+})
+
+test('of a hotel that is suspended after a night was killed only what was on its way goes on', async () => {
+  const { world, call, json, night, begin } = await openWorld(4, {
+    processing: { companyMappings: { baseMs: 20_000 } },
+  })
+  const killed = begin()
+  onTestFinished(async () => {
+    killed.child.kill('SIGKILL')
+    await killed.ended
+  })
+  const look = async () => {
+    expect(killed.child.exitCode, killed.stderr()).toBeNull()
+    const { rows } = await world.pool.query(`select distinct state from submission where kind = 'company_mappings'`)
+    expect(rows).toEqual([{ state: 'accepted' }])
+  }
+  await vi.waitFor(look, { timeout: 170_000, interval: 50 })
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  expect(await json('hotels', 'suspend', 'H-0002', '--reason', 'sold')).toMatchObject({
+    on_the_way: [{ partner_id: 'H-0002', stream: 'properties' }],
+  })
+  const resumed = await night()
+  expect(resumed.report.resumed).toBeGreaterThan(0)
+  expect(resumed.bodies).toContain('H-0001')
+  expect(resumed.bodies).not.toContain('H-0002')
+  const { rows } = await world.pool.query(`select partner_id from mapping order by 1`)
+  expect(rows).toHaveLength(4)
+  expect(sumsOf(resumed.report).suspended).toBeGreaterThan(0)
+  expect(await call('hotels', 'resume', 'H-0002')).toMatchObject({ code: 0 })
+  const last = await night()
+  expect([...new Set(last.bodies.match(/H-\d{4}/g))]).toEqual(['H-0002'])
 })
