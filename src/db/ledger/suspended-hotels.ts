@@ -88,7 +88,7 @@ export type HotelSuspension = Omit<Suspension, 'partner_id'> & { by: 'hotel' | '
 export async function suspensionOf(db: Database, partnerId: string): Promise<HotelSuspension | null> {
   const { rows } = await sql<HotelSuspension>`
     select suspension.* from (select ${partnerId}::text as partner_id) row
-    cross join lateral ${suspensionOfRow} suspension`.execute(db)
+    cross join lateral ${suspensionOfRow} suspension limit 1`.execute(db)
   return rows[0] ?? null
 }
 
