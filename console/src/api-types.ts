@@ -866,4 +866,106 @@ export interface RestoreRemovalsData {
   restored: Record<string, unknown> | null;
 }
 
+export interface ListSuspensionsData {
+  pilot: {
+    reason: string;
+    started_by: string;
+    started_at: string;
+    ended_by: string | null;
+    /** Ended, and on until the next run. */
+    ended_at: string | null;
+    hotels: {
+      partner_id: string;
+      joined_by: string;
+      joined_at: string;
+      from_next_run: boolean;
+    }[];
+    /**
+     * Other hotels that are known.
+     */
+    others: number;
+  } | null;
+  suspended: {
+    partner_id: string;
+    reason: string;
+    suspended_by: string;
+    suspended_at: string;
+    resumed_by: string | null;
+    /** Resumed, and suspended until the next run. */
+    resumed_at: string | null;
+  }[];
+  next: string | null;
+}
+
+export interface SuspendHotelPayload {
+  /**
+   * Why, for anyone who looks.
+   */
+  reason: string;
+  /**
+   * Also if nothing was ever read of it.
+   */
+  unknown?: boolean;
+}
+
+export interface SuspendHotelData {
+  suspended: string[];
+  /** Those that were suspended already. */
+  already: string[];
+  /** Those of which nothing was ever read. */
+  unknown: string[];
+  on_the_way: {
+    partner_id: string;
+    submission_id: number;
+    stream: string;
+  }[];
+  /** Other hotels that are the same company, and are sent as ever. */
+  same_company: {
+    partner_id: string;
+    company_id: string;
+    other: string;
+  }[];
+}
+
+export interface ResumeHotelPayload {
+  /**
+   * Also if nothing was ever read of it.
+   */
+  unknown?: boolean;
+}
+
+export interface ResumeHotelData {
+  resumed: string[];
+  /** Those that were not suspended. */
+  already: string[];
+  /** Those of which nothing was ever read. */
+  unknown: string[];
+}
+
+export interface BeginPilotPayload {
+  hotels: string[];
+  /**
+   * Why, for anyone who looks.
+   */
+  reason: string;
+  /**
+   * Also if nothing was ever read of it.
+   */
+  unknown?: boolean;
+}
+
+export interface BeginPilotData {
+  hotels: string[];
+  /** Those of which nothing was ever read. */
+  unknown: string[];
+  /**
+   * Other hotels with rows on their way, which go on.
+   */
+  on_the_way: number;
+}
+
+export interface EndPilotData {
+  ended: boolean;
+}
+
 export type DescribeData = string;

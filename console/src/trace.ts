@@ -30,6 +30,15 @@ export type Trace = {
     searched_at: string | null
     newest_calculator_change: string | null
   } | null
+  /** Why nothing of it is sent; with `resumed_at` only until the next run. */
+  suspended: {
+    by: 'hotel' | 'pilot'
+    reason: string
+    suspended_by: string
+    suspended_at: string
+    resumed_by: string | null
+    resumed_at: string | null
+  } | null
   rows: {
     stream: string
     row_key: string

@@ -11,6 +11,7 @@ import type { RereadOptions } from './verbs/reread.ts'
 import type { ResendOptions, RetryOptions } from './verbs/resend-rows.ts'
 import type { AcceptRemovalsOptions, RestoreOptions } from './verbs/settle-removals.ts'
 import type { ReportOptions } from './verbs/show-report.ts'
+import type { HotelsOptions } from './verbs/suspend.ts'
 
 /** Reads the number of something that is stored. */
 const someNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER)
@@ -97,6 +98,44 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--dry-run', 'say how much, and bring back nothing')
     .action(async (options: RestoreOptions) =>
       done(await (await import('./verbs/settle-removals.ts')).restore(cli, options)),
+    )
+  addHotelVerbs(verb, cli, done)
+}
+
+/** The verbs by which people say of which hotels nothing is sent. */
+function addHotelVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => void): void {
+  const stranger = ['--unknown', 'also ids of which nothing was ever read'] as const
+  const load = () => import('./verbs/suspend.ts')
+  const named = (text: string, before: readonly string[] = []) => [...before, someText(text)]
+  const listed = verb('hotels', 'show the hotels that are suspended, by whom and why, and the pilot')
+    .option('--limit <count>', 'how many to show', wholeNumber(1, 100_000), 100)
+    .action(async (options: HotelsOptions) => done(await (await load()).hotels(cli, options)))
+  listed
+    .command('suspend')
+    .description('send nothing more of hotels until they are resumed; what is on its way goes on')
+    .argument('<hotel...>', "the partner's ids, such as H-0001", named)
+    .requiredOption('--reason <text>', 'why, for anyone who looks', someText)
+    .option(...stranger)
+    .action(async (ids: string[], _: unknown, command: Command) =>
+      done(await (await load()).suspend(cli, ids, command.optsWithGlobals())),
+    )
+  listed
+    .command('resume')
+    .description('have the next run send what is pending of hotels; during a pilot they join it')
+    .argument('<hotel...>', "the partner's ids", named)
+    .option(...stranger)
+    .action(async (ids: string[], _: unknown, command: Command) =>
+      done(await (await load()).resume(cli, ids, command.optsWithGlobals())),
+    )
+  listed
+    .command('pilot')
+    .description('send only these hotels and suspend all others, also those that the partner adds, until --end')
+    .argument('[hotel...]', "the partner's ids; named again, they take the place of those before", named)
+    .option('--reason <text>', 'why, for anyone who looks', someText)
+    .option('--end', 'end the pilot: the next run sends what is pending of all hotels')
+    .option(...stranger)
+    .action(async (ids: string[] | undefined, _: unknown, command: Command) =>
+      done(await (await load()).pilot(cli, ids ?? [], command.optsWithGlobals())),
     )
 }
 

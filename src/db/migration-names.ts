@@ -46,6 +46,7 @@ export const migrationNames = [
   '0047-spelled-documents',
   '0048-partner-clock',
   '0049-what-was-carried',
+  '0052-suspended-hotels',
   '0055-living-hotels',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

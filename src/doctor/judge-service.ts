@@ -148,10 +148,20 @@ export function judgeDestination({ inUse, used, configured, profile }: Destinati
   ]
 }
 
-type ItemCounts = { stream: string; rejected: number; invalid: number; parked: number; unknown: number; held: number }
+type ItemCounts = {
+  stream: string
+  rejected: number
+  invalid: number
+  parked: number
+  /** Of the parked rows: those whose hotel people have suspended. */
+  suspended: number
+  unknown: number
+  held: number
+}
 
 /** The rows that the service does not have. Pure. */
-export function judgeItems(streams: readonly ItemCounts[]): Found[] {
+export function judgeItems(all: readonly ItemCounts[]): Found[] {
+  const streams = all.map((counts) => ({ ...counts, parked: counts.parked - counts.suspended }))
   const verbs = {
     rejected: ['was rejected by the service', 'were rejected by the service', 'nightferry rejected'],
     invalid: ['cannot be right and was not sent', 'cannot be right and were not sent', 'nightferry invalid'],
@@ -162,6 +172,7 @@ export function judgeItems(streams: readonly ItemCounts[]): Found[] {
     ],
     held: ['was held by the guard', 'were held by the guard', 'nightferry runs, then nightferry approve <run>'],
     parked: ['waits for another row or request', 'wait for another row or request', 'nightferry parked'],
+    suspended: ['is of a suspended hotel', 'are of suspended hotels', 'nightferry hotels'],
   } as const
   const found = (Object.keys(verbs) as (keyof typeof verbs)[]).flatMap((state) => {
     const total = streams.reduce((sum, counts) => sum + counts[state], 0)
@@ -169,7 +180,7 @@ export function judgeItems(streams: readonly ItemCounts[]): Found[] {
     const of = streams.filter((counts) => counts[state] > 0).map((counts) => `${counts.stream} ${counts[state]}`)
     const [one, several, verb] = verbs[state]
     const words = total === 1 ? `One row ${one}` : `${total} rows ${several}`
-    const judged = state === 'parked' ? advice : warning
+    const judged = state === 'parked' || state === 'suspended' ? advice : warning
     return [judged(`${words}: ${of.join(', ')}`, verb, state)]
   })
   return found.length > 0 ? found : [ok('No row is rejected, invalid, unknown, held or parked')]

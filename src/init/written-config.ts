@@ -4,8 +4,8 @@ import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import { joinsOf, nameOf, type Suggestion, toldNamesakes } from './suggest-streams.ts'
 import type { Named } from './told-to-init.ts'
-import { listed, oneLine, quoted } from './yaml-lines.ts'
 import { comparedSearchLines, ownSearchLines } from './written-searches.ts'
+import { listed, oneLine, quoted } from './yaml-lines.ts'
 
 /** What a configuration is written from. Holds no secret. */
 export type Choices = {

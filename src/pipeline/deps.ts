@@ -102,6 +102,12 @@ type ActionRefusedCode =
   | 'run_under_way'
   /** More rows would be sent again than the guard lets through. */
   | 'resend_beyond_guard'
+  /** Nothing was ever read of a hotel that was named. */
+  | 'hotel_unknown'
+  /** A hotel that is to be in a pilot is suspended by its id. */
+  | 'hotel_suspended'
+  /** No pilot is on. */
+  | 'pilot_unknown'
   /** Another destination has the name. */
   | 'name_taken'
   /** The tables of the destination are not whole. */

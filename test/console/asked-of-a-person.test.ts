@@ -185,3 +185,18 @@ it('a session that ends while somebody examines the configuration leads to the d
   expect(here.errors().every((words) => words.includes('401'))).toBe(true)
   await here.context.addCookies(cookies)
 })
+
+it('a person suspends a hotel with a reason, and resumes it, on its page', async () => {
+  await here.open('hotel?id=H-0001')
+  await button('Suspend …').click()
+  expect(await dialog().getByRole('button', { name: 'Suspend' }).isDisabled()).toBe(true)
+  await dialog().getByLabel('Why').fill('sold in spring')
+  await dialog().getByRole('button', { name: 'Suspend' }).click()
+  await here.see(/^Nothing of it is sent: it is suspended since .*: sold in spring\.$/)
+  const { rows } = await api.world.pool.query('select partner_id, reason from suspended_hotel')
+  expect(rows).toEqual([{ partner_id: 'H-0001', reason: 'sold in spring' }])
+  await button('Resume with the next run').click()
+  await here.see(/^It was suspended\. .* resumed it .*: the next run sends what is pending of it\.$/)
+  await button('Suspend …').waitFor()
+  await api.world.pool.query('delete from suspended_hotel')
+})

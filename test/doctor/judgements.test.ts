@@ -443,10 +443,15 @@ describe('the schedule and the last runs', () => {
 })
 
 test('rows without success are told with the verb that lists them', () => {
-  const counts = { stream: 'omissions', rejected: 0, invalid: 2, parked: 1, unknown: 0, held: 0 }
+  const counts = { stream: 'omissions', rejected: 0, invalid: 2, parked: 1, suspended: 0, unknown: 0, held: 0 }
   expect(judgeItems([counts]).map(({ level, todo }) => `${level}: ${todo}`)).toEqual([
     'warning: nightferry invalid',
     'advice: nightferry parked',
+  ])
+  expect(judgeItems([{ ...counts, parked: 3, suspended: 2 }]).map(({ what, todo }) => `${what}; ${todo}`)).toEqual([
+    '2 rows cannot be right and were not sent: omissions 2; nightferry invalid',
+    'One row waits for another row or request: omissions 1; nightferry parked',
+    '2 rows are of suspended hotels: omissions 2; nightferry hotels',
   ])
   expect(judgeItems([{ ...counts, invalid: 1, parked: 0 }])[0]?.what).toMatch(
     /^One row cannot be right and was not sent: /,

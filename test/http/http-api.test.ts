@@ -218,6 +218,30 @@ it('a job that is paused starts only when it is resumed, and both are written do
   ])
 })
 
+it('a hotel is suspended and resumed, and a pilot begun and ended, and who did it is listed', async () => {
+  const reason = 'sold'
+  expect(await api.json('/v1/hotels/H-0004/suspend', posted({ reason }))).toMatchObject({ suspended: ['H-0004'] })
+  expect(await api.json('/v1/pilot', posted({ hotels: ['H-0005'], reason: 'go-live' }))).toMatchObject({
+    hotels: ['H-0005'],
+  })
+  const pilot = { reason: 'go-live', hotels: [{ partner_id: 'H-0005', from_next_run: false }], ended_at: null }
+  expect(await api.json('/v1/suspensions')).toMatchObject({
+    pilot,
+    suspended: [{ partner_id: 'H-0004', reason, suspended_by: expect.stringContaining('HTTP API'), resumed_at: null }],
+    next: null,
+  })
+  expect(await api.json('/v1/hotels/H-0004')).toMatchObject({ suspended: { by: 'hotel', reason } })
+  expect(await api.json('/v1/hotels/H-0006')).toMatchObject({ suspended: { by: 'pilot', reason: 'go-live' } })
+  expect(await api.json('/v1/pilot', posted({ hotels: ['H-0004'], reason }), 409)).toMatchObject({
+    code: 'hotel_suspended',
+  })
+  expect(await api.json('/v1/hotels/H-0004/resume', posted({}))).toMatchObject({ resumed: ['H-0004'] })
+  expect(await api.json('/v1/pilot/end', posted({}))).toEqual({ ended: true })
+  expect(await api.json('/v1/pilot/end', posted({}), 409)).toMatchObject({ code: 'pilot_unknown' })
+  expect(await api.json('/v1/hotels/H-99/suspend', posted({ reason }), 404)).toMatchObject({ code: 'hotel_unknown' })
+  expect(await api.json('/v1/hotels/H-0004/suspend', posted({}), 400)).toMatchObject({ code: 'request_malformed' })
+})
+
 describe('what is refused', () => {
   it.each([
     ['/v1/runs/999999', 404, 'run_unknown'],

@@ -6,6 +6,7 @@ import { exactText } from '../exact.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Field, Head, Name, Panel, Table, Waiting } from '../parts.tsx'
 import { Plot } from '../plot.tsx'
+import { Suspension } from '../suspension.tsx'
 import {
   type Back,
   comparedInputs,
@@ -34,7 +35,7 @@ type Change = {
   after: string | null
 }
 
-export function Hotel({ query }: PageProps) {
+export function Hotel({ query, may }: PageProps) {
   const id = query.get('id') ?? ''
   const trace = useAnswer(
     id === '' ? null : `trace ${id}`,
@@ -78,6 +79,7 @@ export function Hotel({ query }: PageProps) {
         <Waiting of={trace} />
       ) : (
         <>
+          <Suspension key={trace.data.partner_id} of={trace.data} may={may} onDone={trace.again} />
           <Standing trace={trace.data} />
           <div class="columns">
             <Panel title="What happened">

@@ -106,7 +106,7 @@ function nothingWords(tonight: GetTonightData): string {
   const hasRead =
     jobsThatRead.includes(job) && state !== 'running' && (verdict === 'succeeded' || verdict === 'partial')
   return hasRead
-    ? 'Nothing. Every row of the streams that are read is accepted, or on its way.'
+    ? `Nothing. Every row of the streams that are read is accepted, or on its way${tonight.needs.some(({ state }) => state === 'suspended') ? ', or of a suspended hotel' : ''}.`
     : 'Of what was read, no row needs a person.'
 }
 
@@ -169,10 +169,10 @@ function Glance({ tonight }: { tonight: GetTonightData }) {
           run?.sent == null ? undefined : `${grouped(run.sent)} sent`,
         ],
         ...tonight.needs
-          .filter(({ state }) => state in actions || state === 'held')
+          .filter(({ state }) => state in actions || state === 'held' || state === 'suspended')
           .map(({ state, rows, hotels }): [string, preact.ComponentChildren, preact.ComponentChildren] => [
             `Rows ${state}`,
-            state === 'held' ? grouped(rows) : <a href={addressOf('rows', { state })}>{grouped(rows)}</a>,
+            !(state in actions) ? grouped(rows) : <a href={addressOf('rows', { state })}>{grouped(rows)}</a>,
             `of ${grouped(hotels)} ${hotels === 1 ? 'hotel' : 'hotels'}`,
           ]),
       ]}

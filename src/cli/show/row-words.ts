@@ -1,5 +1,6 @@
 import { isOurStream } from '../../config/schema.ts'
 import type { PolicyWords } from '../../db/ledger/rows-to-retry.ts'
+import type { HotelSuspension } from '../../db/ledger/suspended-hotels.ts'
 import type { AbsenceCause, InputDifference } from '../../db/tables/difference-tables.ts'
 import type { GuardExample } from '../../db/tables/run-tables.ts'
 import type { PartnerTrace, TracedCompany } from '../../db/trace/trace-partner.ts'
@@ -205,7 +206,7 @@ function order({ stream, state }: RowGroup): number {
 
 /** Where a hotel stands, in the few sentences that a person reads first. Pure. */
 export function headlines(
-  { company, rows, differences, row_differences, more }: PartnerTrace,
+  { company, suspended, rows, differences, row_differences, more }: PartnerTrace,
   groups: readonly RowGroup[],
 ): string[] {
   const count = (state: RowGroup['state']) =>
@@ -249,7 +250,16 @@ export function headlines(
   const others = row_differences.length + more.row_differences
   const otherwise =
     others > 0 ? [`${counted(others, 'row')} the service shows otherwise than sent, or not at all.`] : []
-  return [head, ...waiting, cameBack(company), ...differ, ...otherwise]
+  const kept = suspended === null ? [] : [suspensionWords(suspended)]
+  return [...kept, head, ...waiting, cameBack(company), ...differ, ...otherwise]
+}
+
+/** That nothing of a hotel is sent, also where nothing is pending by now. */
+function suspensionWords({ by, reason, suspended_by, suspended_at, resumed_by, resumed_at }: HotelSuspension): string {
+  if (resumed_at !== null)
+    return `It was suspended; ${resumed_by} resumed it at ${moment(resumed_at)} UTC, for the next run.`
+  const what = by === 'pilot' ? 'It is not in the pilot, which is on' : 'It is suspended'
+  return `${what} since ${moment(suspended_at)} UTC, by ${suspended_by}: ${reason}. Nothing of it is sent.`
 }
 
 function parkedOver(groups: readonly RowGroup[]): string {

@@ -242,6 +242,9 @@ function parkedBlock(parked: readonly ParkedBehind[]): string {
 function waitsFor({ required, requirement_state: state, submission_id }: ParkedBehind): [string, string] {
   if (state === 'overdue') return [`submission ${submission_id}`, 'overdue']
   if (state === 'key') return ['the API key', 'not accepted by the service (401)']
+  if (state === 'next_run') return ['the next run', 'the first since its hotel was resumed']
+  if (state === 'suspended')
+    return ['a person', required === 'pilot' ? 'its hotel is not in the pilot' : 'its hotel is suspended']
   const stands = state.replace('_', ' ')
   return [required, submission_id === null ? stands : `${stands} (submission ${submission_id})`]
 }

@@ -34,9 +34,9 @@ export async function trace(cli: Cli, hotel: string, options: CommonOptions): Pr
     if (found === null) throw await nobodyLike(db, hotel)
     const groups = rowGroups(found.rows)
     if (options.json) {
-      const { partner_id, streams, company, submissions, differences, row_differences, actions } = found
+      const { partner_id, streams, company, suspended, submissions, differences, row_differences, actions } = found
       const lists = { rows: groups, submissions, differences, row_differences, actions }
-      printJson(cli.stdout, { partner_id, in_short: headlines(found, groups), streams, company, ...lists })
+      printJson(cli.stdout, { partner_id, in_short: headlines(found, groups), streams, company, suspended, ...lists })
     } else cli.stdout.write(renderTrace(found, groups))
     return exitCodes.well
   })

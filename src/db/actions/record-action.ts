@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { ActionVerb } from '../tables/run-tables.ts'
@@ -36,6 +36,19 @@ export async function recordAction(trx: Transaction<Schema>, action: NewAction):
     .returning('action_id')
     .executeTakeFirstOrThrow()
   return action_id
+}
+
+/** Writes down one thing that a person does about each of some hotels, by the partner's ids, so that each is traced. */
+export async function recordOfHotels(
+  trx: Transaction<Schema>,
+  { verb, actor, at, asked = {}, result = '' }: Omit<NewAction, 'rows'>,
+  partnerIds: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into action (verb, acted_by, host, acted_at, rows, asked, result)
+    select ${verb}, ${actor.user}, ${actor.host}, ${at}, 0,
+           ${JSON.stringify(asked)}::jsonb || jsonb_build_object('partnerId', partner_id), ${result}
+    from unnest(${partnerIds}::text[]) with ordinality as hotel (partner_id, place) order by place`.execute(trx)
 }
 
 /** Adds what the service answered to an action that was written down before it was asked. */

@@ -4,6 +4,7 @@ import type { Schema } from '../tables/database-schema.ts'
 import { isUnfinished } from '../tables/submission-tables.ts'
 import type { Requires } from './requirements.ts'
 import { lacksRequirement } from './row-state.ts'
+import { isSuspended } from './suspended-hotels.ts'
 
 /** A kind of request and the streams whose rows travel in it. */
 export type KindStreams = { kind: string; streams: readonly string[] }
@@ -54,10 +55,10 @@ export async function sweepKind(
       select distinct row.stream, row.partner_id
       from ledger row
       where row.stream = any(${streams}::text[]) and ${sendable}
-      -- The requirement is asked once a property, not once a row.
+      -- These are asked once a property, not once a row.
       offset 0
     ) row
-    where not ${lacksRequirement(requires)}
+    where not ${isSuspended()} and not ${lacksRequirement(requires)}
     order by row.partner_id
     on conflict do nothing`.execute(trx)
   await sql`

@@ -3,11 +3,13 @@ import { heldRun } from '../guard/guard-plan.ts'
 import { keyRequirement } from '../service-key/service-key.ts'
 import { overdueRequirement } from './overdue-request.ts'
 import { isConfigured, type Requires, requirementTable } from './requirements.ts'
+import { suspensionRequirement } from './suspended-hotels.ts'
 
 /**
  * Where what a parked row waits for stands; `missing`: the partner never had such a row; `gone`: has it no longer;
  * `unconfigured`: its stream is not in the configuration; `key`: it waits for no row, but for the service to accept the
- * API key; `overdue`: nor for that, but for a request that carries rows of the same hotel to end.
+ * API key; `overdue`: nor for that, but for a request that carries rows of the same hotel to end; `suspended`: nor for
+ * these, but for a person, who has suspended its hotel; `next_run`: who has resumed it.
  */
 export type RequirementState =
   | 'missing'
@@ -21,10 +23,12 @@ export type RequirementState =
   | 'unconfigured'
   | 'key'
   | 'overdue'
+  | 'suspended'
+  | 'next_run'
 
 /** What a parked row waits for. */
 type WaitsFor = {
-  /** The stream that is required; `key` or `submission` where it is none. */
+  /** The stream that is required; `key`, `submission`, `hotel` or `pilot` where it is none. */
   required: string
   requirement_state: RequirementState
   requirement_code: string | null
@@ -32,21 +36,25 @@ type WaitsFor = {
   requirement_held_by: number | null
   /** The run whose guard holds it. */
   requirement_guard_run: number | null
-  /** Since when the service does not accept the key, as JSON has it. */
+  /** Since when the service does not accept the key, or the hotel is suspended or resumed, as JSON has it. */
   requirement_since: string | null
 }
 
 /** Since when the service does not accept the key, its words, and what to do, as one clause. Pure. */
 export function keyDeniedWords(since: Date, said: readonly (string | null)[]): string {
   const words = said.filter((part) => part !== null).join(': ')
-  const at = since.toISOString().slice(0, 16).replace('T', ' ')
-  return `the service does not accept the API key (401${words === '' ? '' : ` ${words}`}) since ${at} UTC: set EXCHANGE_API_KEY`
+  return `the service does not accept the API key (401${words === '' ? '' : ` ${words}`}) since ${minuteOf(since)} UTC: set EXCHANGE_API_KEY`
+}
+
+function minuteOf(at: Date): string {
+  return at.toISOString().slice(0, 16).replace('T', ' ')
 }
 
 /** Why a row is parked, and what would release it, in words. Pure. */
 export function parkedReason(waits: WaitsFor, partnerId: string): string {
   const { required, requirement_state: state, requirement_code: code, requirement_reason: reason } = waits
   const said = [code, reason].filter((part) => part !== null).join(': ')
+  const since = new Date(waits.requirement_since ?? 0)
   switch (state) {
     case 'missing':
       return `it requires ${required} of ${partnerId}, and the partner's database has delivered none`
@@ -63,13 +71,19 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
     case 'unknown':
       return `nobody knows what became of its ${required} row (${said}); the next run sends that one again`
     case 'key':
-      return keyDeniedWords(new Date(waits.requirement_since ?? 0), [code, reason])
+      return keyDeniedWords(since, [code, reason])
     case 'pending':
       return `its ${required} row is pending; the next run sends that one first`
     case 'unconfigured':
       return `it requires ${required}, which is not in the configuration: no run reads or sends that row`
     case 'overdue':
       return `rows of its hotel are in submission ${waits.requirement_held_by}, which is overdue: each run looks at it again; if it never ends: docs/runbook.md, "A task that does not end"`
+    case 'suspended':
+      return required === 'pilot'
+        ? `its hotel is not in the pilot, which began on ${minuteOf(since)} UTC (${reason}): nightferry hotels resume ${partnerId} adds it`
+        : `its hotel is suspended since ${minuteOf(since)} UTC (${reason}): nightferry hotels resume ${partnerId} lets it go`
+    case 'next_run':
+      return `its hotel was suspended until ${minuteOf(since)} UTC (resumed ${reason}): the next run sends it`
     default:
       return state satisfies never
   }
@@ -79,8 +93,9 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
 export type MaybeWaits = { [K in keyof WaitsFor]: WaitsFor[K] | null } | null
 
 /**
- * The first requirement of a row, which the query must call `row`, that is not met, and where it stands; where all are
- * met, that the service accepts the key, if it does not; and then the overdue request that it waits behind.
+ * What a row, which the query must call `row`, waits for: that its hotel is resumed, if that is suspended; else the
+ * first requirement that is not met, and where it stands; where all are met, that the service accepts the key, if it
+ * does not; and then the overdue request that it waits behind.
  */
 export function waitsFor(requires: Requires): RawBuilder<unknown> {
   const state: RawBuilder<RequirementState> = sql`case
@@ -120,7 +135,9 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
   return sql`(
     select required, requirement_state, requirement_code, requirement_reason, requirement_held_by,
            requirement_guard_run, requirement_since
-    from (select 1 as rank, streams.* from ${ofStreams} streams
+    from (select 0 as rank, suspension.* from ${suspensionRequirement} suspension
+          union all
+          select 1 as rank, streams.* from ${ofStreams} streams
           union all
           select 2 as rank, key.* from ${keyRequirement} key
           union all

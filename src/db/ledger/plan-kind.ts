@@ -3,6 +3,7 @@ import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
 import { type Requires, requirementTable } from './requirements.ts'
 import { lacksRequirement } from './row-state.ts'
+import { isSuspended, keepSuspensions } from './suspended-hotels.ts'
 import { wasTried } from './was-tried.ts'
 
 export type PlanKindOptions = {
@@ -29,15 +30,17 @@ export type PlanKindOptions = {
  * Cuts ready rows of one kind into submissions and holds them.
  *
  * A row is ready when it is pending, checked and valid, not gone, not in flight, not held by the guard, not rejected
- * as it and what was rejected with it are, not yet tried as it is in this run, and every row that it requires is
- * accepted. Of one property, and of one company of the service, only one submission of a kind is in flight at a time,
- * so two requests never write the same thing at once; a property's rows stay together as far as they fit.
+ * as it and what was rejected with it are, not yet tried as it is in this run, of no hotel that people have suspended,
+ * and every row that it requires is accepted. Of one property, and of one company of the service, only one submission
+ * of a kind is in flight at a time, so two requests never write the same thing at once; a property's rows stay together
+ * as far as they fit.
  *
  * @returns the ids of the new submissions.
  */
 export async function planKind(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
   const { runId, kind, streams, kindStreams, partitionBy, maxRows, requires, requests } = options
   const sendable = sendableRow(options)
+  await keepSuspensions(trx)
   if (options.sweep) await sweepKind(trx, runId, { kind, streams }, requires, sendable)
   if (requests < 1 || !(await hasCandidates(trx, runId, kind))) return []
   const gathered = await gatherRows(trx, {
@@ -270,6 +273,7 @@ async function takeCandidates(
           join held_property held on held.partner_id = twin.partner_id
           where twin.company_id = mapping.company_id and twin.partner_id <> row.partner_id
             and held.stream = any(${kindStreams}::text[]))
+        and not ${isSuspended()}
         and not ${lacksRequirement(requires)}
     ),
     -- Of a property that is in flight, by this partner id or another of its company.

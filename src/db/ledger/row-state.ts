@@ -5,6 +5,7 @@ import { keyDeniedSince } from '../service-key/service-key.ts'
 import { behindRequest } from './overdue-request.ts'
 import { isConfigured, type Requires, requirementTable } from './requirements.ts'
 import { codeTold, isDoubtfulRejection, outcomeTold } from './settle-outcomes.ts'
+import { isParkedAsSuspended, isSuspended } from './suspended-hotels.ts'
 
 /** Where a row stands, in the words of docs/glossary.md. */
 const rowStates = [
@@ -26,8 +27,9 @@ export type RowState = (typeof rowStates)[number]
  * what keeps a row from being sent comes before what it waits for. `unknown` and `pending` go out in the next run.
  * `gone` rows carry a tombstone, and `held` ones wait for approval: the order is that of the sums of a report
  * (report-rows.ts). While the service does not accept the key, whatever could be sent otherwise is parked, also what is
- * planned already; and so is what waits behind an overdue request. What is pending of a stream that is not in the
- * configuration is `unconfigured`, whatever else is wrong with it: no run sends it, and nobody need do anything.
+ * planned already; and so is what waits behind an overdue request, or is of a hotel that people have suspended. What is
+ * pending of a stream that is not in the configuration is `unconfigured`, whatever else is wrong with it: no run sends
+ * it, and nobody need do anything.
  */
 export function rowState(requires: Requires): RawBuilder<RowState> {
   return sql<RowState>`case
@@ -41,7 +43,7 @@ export function rowState(requires: Requires): RawBuilder<RowState> {
     when row.invalid_reason is not null then 'invalid'
     when row.refused_hash = row.desired_hash then 'rejected'
     when row.guard_run is not null then 'held'
-    when ${lacksRequirement(requires)} then 'parked'
+    when ${isSuspended()} or ${lacksRequirement(requires)} then 'parked'
     -- The guard stops a run as a whole.
     when ${heldRun(requires)} is not null then 'held'
     when ${keyDeniedSince} is not null or ${behindRequest} is not null then 'parked'
@@ -159,6 +161,8 @@ type StatusCounts = {
   pending: number
   invalid: number
   parked: number
+  /** Of the parked rows: those whose hotel people have suspended. */
+  suspended: number
   rejected: number
   /** Nobody can say what became of them; the next run sends them again. */
   unknown: number
@@ -192,6 +196,7 @@ const nothingElse: OtherCounts = {
   pending: 0,
   invalid: 0,
   parked: 0,
+  suspended: 0,
   rejected: 0,
   unknown: 0,
   in_flight: 0,
@@ -219,6 +224,7 @@ async function countOthers(db: Database, requires: Requires): Promise<OtherCount
            count(*) filter (where differs) as pending,
            count(*) filter (where state = 'invalid') as invalid,
            count(*) filter (where state = 'parked') as parked,
+           count(*) filter (where suspended) as suspended,
            count(*) filter (where state = 'rejected') as rejected,
            count(*) filter (where state = 'unknown') as unknown,
            count(*) filter (where held_by is not null and state <> 'parked') as in_flight,
@@ -226,11 +232,13 @@ async function countOthers(db: Database, requires: Requires): Promise<OtherCount
              where state = 'held' or (state = 'accepted' and guard_change = 'gone' and ${isConfigured(requires)})
            ) as held,
            count(*) filter (where state = 'unconfigured') as unconfigured,
-           min(changed_at) filter (where differs and ${isConfigured(requires)}) as oldest_pending
+           min(changed_at) filter (where differs and not suspended and ${isConfigured(requires)}) as oldest_pending
     from ledger row
     -- Not merged into each count, which would find out the state once for each.
     cross join lateral (select ${rowState(requires)} as state offset 0) stated
-    cross join lateral (select row.pending and gone_at is null and state <> 'unconfigured' as differs) differing
+    cross join lateral (
+      select row.pending and gone_at is null and state <> 'unconfigured' as differs,
+             ${isParkedAsSuspended(sql`state`)} as suspended offset 0) differing
     where row.row_id = any(
       array(select row_id from acceptance where accepted_hash is distinct from wanted_hash)
       || array(select row_id from submission_row where submission_id in (select submission_id from held_property))
@@ -241,14 +249,15 @@ async function countOthers(db: Database, requires: Requires): Promise<OtherCount
 
 /**
  * When the oldest change was seen that the service has not accepted, whatever it waits for; null: all are accepted.
- * What no run sends, because its stream is not in the configuration, does not count: it would be the oldest for ever.
+ * What no run sends, because its stream is not in the configuration or its hotel is suspended, does not count: it would
+ * be the oldest for ever.
  * Looks only at rows that are pending, by their index: as an array, which the planner takes for short. It takes nearly
  * every row for pending, and a join would read all of a large ledger.
  */
 export async function oldestUnaccepted(db: Database, requires: Requires): Promise<Date | null> {
   const { rows } = await sql<{ oldest: Date | null }>`
-    select min(changed_at) as oldest from source_row
-    where gone_at is null and ${isConfigured(requires, sql`stream`)}
+    select min(changed_at) as oldest from source_row row
+    where gone_at is null and ${isConfigured(requires)} and not ${isSuspended()}
       and row_id = any(array(select row_id from acceptance where accepted_hash is distinct from wanted_hash))`.execute(
     db,
   )
@@ -269,7 +278,8 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
  * rejected has written nothing: it is silent, unless it is in flight, or may have been taken all the same. Only
  * requests to the destination in use tell, and since the hotel became the company that it is: what left before was
  * written elsewhere. Requests are forgotten one day, and that nobody knows what became of a row stands with the row.
- * One of a stream that no run reads is as one that is gone.
+ * One of a stream that no run reads is as one that is gone, and so is one of a suspended hotel, for which no run would
+ * send it again.
  * @param carried the streams that runs read and send.
  * @param also what must hold besides of a settled row.
  */
@@ -282,7 +292,7 @@ export function rowStanding(
   const toldCode = sql`${codeTold('carried', 'carrier')}`
   return sql<RowStanding>`case
     when row.held_by is not null then 'unsettled'
-    when row.gone_at is not null or row.stream <> all(${carried}::text[]) then 'silent'
+    when row.gone_at is not null or row.stream <> all(${carried}::text[]) or ${isSuspended()} then 'silent'
     when row.pending then
       case when row.accepted_hash is null and row.accepted_at is null and row.perhaps_taken_at is null
              and not exists (

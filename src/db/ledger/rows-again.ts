@@ -5,12 +5,14 @@ import { foundOtherwise } from './found-otherwise.ts'
 import type { Requires } from './requirements.ts'
 import { isCarried, isSince } from './row-state.ts'
 import type { RetryCounts } from './rows-to-retry.ts'
+import { isSuspended } from './suspended-hotels.ts'
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
  * run, because one that is under way has counted its rows already. The mark of a resend stays as long as anything
  * counts as accepted of its row: it came after `releaseResends`, or the guard holds the row. Where nothing does, the
- * row is pending whatever it says next. A mark of a row of a stream that no run sends waits for a run that does.
+ * row is pending whatever it says next. A mark of a row of a stream that no run sends, or of a suspended hotel, waits
+ * for a run that does.
  * @param carried the streams that runs send.
  * @returns how many rows.
  */
@@ -20,7 +22,7 @@ export async function releaseRetries(db: Database, carried: readonly string[]): 
       update acceptance set refused_hash = null, retry_action = null
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
-        and row.row_id = acceptance.row_id and ${isCarried(carried)}
+        and row.row_id = acceptance.row_id and ${isCarried(carried)} and not ${isSuspended()}
         and accepted_hash is distinct from wanted_hash and (action.verb = 'retry' or accepted_hash is null)
       returning 1
     )
@@ -226,7 +228,7 @@ export const isSentAgain = (row: RawBuilder<unknown>) => sql<boolean>`(
  * as retries are. Also of a row that changed since it was marked: its new content may be invalid or rejected, and what
  * was accepted must be sent again if the row changes back. One that is gone since loses its mark: it stays accepted,
  * and is pending once it returns. One that the guard holds keeps its mark for a run that finds it let go, and one of a
- * stream that no run sends for one that does: what nobody sends again stays accepted.
+ * stream that no run sends, or of a suspended hotel, for one that does: what nobody sends again stays accepted.
  *
  * Accepted rows also lose the mark of a retry: a person wanted a rejected change to be sent, and it was taken back.
  *
@@ -261,7 +263,8 @@ export async function releaseResends(db: Database, requires: Requires, carried: 
       from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
         and row.row_id = acceptance.row_id and row.gone_at is null and row.guard_run is null
-        and ${isCarried(carried)} and accepted_hash is not null and action.verb <> 'retry'
+        and ${isCarried(carried)} and not ${isSuspended()}
+        and accepted_hash is not null and action.verb <> 'retry'
       returning acceptance.row_id, acceptance.partner_id
     ),
     required as (

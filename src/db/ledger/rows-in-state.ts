@@ -13,6 +13,7 @@ import {
   splitFilter,
 } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
+import { isSuspended } from './suspended-hotels.ts'
 
 /** The states that need a person, each with a verb of its own. */
 export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>
@@ -157,11 +158,11 @@ const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<
   },
 }
 
-/** The numbers of all rows that are parked. */
+/** The numbers of all rows that are parked, but for those of hotels that people have suspended. */
 export async function parkedRowIds(db: Database, requires: Requires): Promise<Set<number>> {
   const { rows } = await sql<{ row_id: number }>`
     select row.row_id from ledger row
-    where ${isAmongPending('parked')} and ${rowState(requires)} = 'parked'`.execute(db)
+    where ${isAmongPending('parked')} and ${rowState(requires)} = 'parked' and not ${isSuspended()}`.execute(db)
   return new Set(rows.map(({ row_id }) => row_id))
 }
 

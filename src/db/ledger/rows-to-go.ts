@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { behindRequest } from './overdue-request.ts'
 import { type Requires, requirementTable } from './requirements.ts'
+import { isSuspended } from './suspended-hotels.ts'
 import { wasTried } from './was-tried.ts'
 
 /**
@@ -18,7 +19,8 @@ const isStuck = (row: string, runId: number): RawBuilder<boolean> => {
 /**
  * How many pending rows of some streams a run that is sending has yet to send, those in flight among them: not what is
  * invalid, rejected or held, nor what requires such a row or one that is not there, nor what waits for a task that runs
- * no longer wait for. What requires rows that are still to be sent counts: it follows them.
+ * no longer wait for, nor what is of a suspended hotel. What requires rows that are still to be sent counts: it follows
+ * them.
  */
 export async function rowsToGo(
   db: Database,
@@ -48,6 +50,9 @@ export async function rowsToGo(
               and (needed.gone_at is null or not needed.pending)
             having count(*) > 0 and not bool_or(needed.pending and ${isStuck('needed', runId)})))
       and ${behindRequest} is null
+      -- What is in flight of a hotel that was suspended since is still to come.
+      and (not ${isSuspended()} or exists (
+        select from held_property held where held.partner_id = row.partner_id and held.stream = row.stream))
       and not exists (
         select from ${requirementTable(closed(requires))}
         join held_property held on held.stream = requirement.required

@@ -2,6 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { isAmongPending, isCarried, isUnmarked, passes, type RowFilter } from './row-state.ts'
+import { isSuspended } from './suspended-hotels.ts'
 
 /** Which rejected rows are sent again as they are, with the code as the service spells it. */
 export type ResendPolicy = {
@@ -52,7 +53,8 @@ const isKeptOut = sql<boolean>`(
  * Makes ready what the policies send again by now. Once a run, as its preflight begins: a row that is rejected again
  * waits for the next one, so a policy without a bound is no loop. The count is of this very content; other content
  * begins again.
- * @param carried the streams that runs send: a row of another one waits for a run that sends it.
+ * @param carried the streams that runs send: a row of another one waits for a run that sends it, and so does one of a
+ * suspended hotel.
  * @returns how many rows.
  */
 export async function releaseByPolicy(
@@ -69,7 +71,7 @@ export async function releaseByPolicy(
       from ledger row
       cross join lateral ${policyOf(policies)} policy
       where row.refused_hash is not null and row.outcome_code = any(${codes}::text[])
-        and ${isKeptOut} and ${isCarried(carried)}
+        and ${isKeptOut} and ${isCarried(carried)} and not ${isSuspended()}
         -- The server's own clock dated the outcome: where ours is behind it, ours says nothing.
         and policy.policy_after <= greatest(${now}, clock_timestamp())
     ),

@@ -5,6 +5,7 @@ import type { Submission, SubmissionState } from '../tables/submission-tables.ts
 import type { Requires } from './requirements.ts'
 import { lacksRequirement } from './row-state.ts'
 import { withCarriedRows } from './settle-outcomes.ts'
+import { isSuspended } from './suspended-hotels.ts'
 
 /** A request of the family that a split request has: the first one and all that came of it. */
 export type FamilyMember = {
@@ -126,7 +127,7 @@ export async function rowsToSplit(
     where row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
       and row.pending
       and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
-      and not ${lacksRequirement(requires)}
+      and not ${isSuspended()} and not ${lacksRequirement(requires)}
     order by row.partner_id, row.row_id`
   const { rows } = await withCarriedRows(trx, submissionId, () => remaining.execute(trx))
   return rows

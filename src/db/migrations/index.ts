@@ -43,6 +43,7 @@ import * as acceptedBy from './0046-accepted-by.ts'
 import * as spelledDocuments from './0047-spelled-documents.ts'
 import * as partnerClock from './0048-partner-clock.ts'
 import * as whatWasCarried from './0049-what-was-carried.ts'
+import * as suspendedHotels from './0052-suspended-hotels.ts'
 import * as livingHotels from './0055-living-hotels.ts'
 
 /**
@@ -93,5 +94,6 @@ export const migrations: Record<MigrationName, Migration> = {
   '0047-spelled-documents': spelledDocuments,
   '0048-partner-clock': partnerClock,
   '0049-what-was-carried': whatWasCarried,
+  '0052-suspended-hotels': suspendedHotels,
   '0055-living-hotels': livingHotels,
 }

@@ -3,6 +3,7 @@ import type { Database } from '../database.ts'
 import { heldAsGone } from '../guard/guard-plan.ts'
 import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { isAmongPending, type RowState, rowState } from '../ledger/row-state.ts'
+import { isParkedAsSuspended } from '../ledger/suspended-hotels.ts'
 import { isForDestination, isOfDestination, isWhole, otherDestination } from '../runs/newest-runs.ts'
 import type { Run } from '../tables/run-tables.ts'
 
@@ -65,8 +66,11 @@ export async function durationsOf(db: Database, job: string, limit: number): Pro
   return rows.map(({ duration_ms }) => duration_ms)
 }
 
-/** How many rows are in one state, and of how many hotels. */
-type Need = { state: RowState; rows: number; hotels: number }
+/**
+ * How many rows are in one state, and of how many hotels. Parked rows of hotels that people have suspended are told
+ * apart: they need nobody.
+ */
+type Need = { state: RowState | 'suspended'; rows: number; hotels: number }
 
 /**
  * What is pending now, by state, with what the guard holds of accepted rows because it is gone at the partner; without
@@ -76,7 +80,9 @@ export async function needsOf(db: Database, requires: Requires): Promise<Need[]>
   const { rows } = await sql<Need>`
     select state, count(*) as rows, count(distinct partner_id) as hotels
     from (
-      (select row.partner_id, ${rowState(requires)} as state from ledger row where ${isAmongPending()} offset 0)
+      (select row.partner_id, case when ${isParkedAsSuspended(sql`state`)} then 'suspended' else state end as state
+       from ledger row cross join lateral (select ${rowState(requires)} as state offset 0) stated
+       where ${isAmongPending()} offset 0)
       union all
       select partner_id, 'held' from ledger
       where row_id = any(${heldAsGone}) and not pending and gone_at is null and ${isConfigured(requires, sql`stream`)}

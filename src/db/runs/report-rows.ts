@@ -4,6 +4,7 @@ import { heldAsGone } from '../guard/guard-plan.ts'
 import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { lacksRequirement } from '../ledger/row-state.ts'
 import { codeTold, outcomeTold } from '../ledger/settle-outcomes.ts'
+import { isSuspended } from '../ledger/suspended-hotels.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { NameChangesView } from '../tables/history-tables.ts'
 import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'
@@ -33,6 +34,8 @@ export type StreamReport = {
   pending: number
   invalid: number
   parked: number
+  /** Of the parked: those of suspended hotels. Reports of before it was counted lack it. */
+  suspended?: number
   /** Refused in an earlier run and unchanged since: not sent again. */
   withheld: number
   /** Held by the guard: not sent until a person approves. */
@@ -116,16 +119,17 @@ export async function streamReports(
     ),
     -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
     waiting as materialized (
-      select stream, case
+      select stream, suspended, case
         when not ${isConfigured(requires)} then 'unconfigured'
         when invalid_reason is not null then 'invalid'
         when refused_hash = desired_hash then 'withheld'
         when guard_run is not null then 'held'
-        when ${lacksRequirement(requires)} then case when ${sends} then 'parked' else 'unsent' end
+        when suspended or ${lacksRequirement(requires)} then case when ${sends} then 'parked' else 'unsent' end
         when (select held from run where run_id = ${runId}) then 'held'
         when not ${sends} then 'unsent'
         when partner_id in (select partner_id from taken) then 'behind' end as state
-      from judged row where pending and not covered
+      from judged row cross join lateral (select ${isSuspended()} as suspended offset 0) asked
+      where pending and not covered
     ),
     kept as (
       select stream,
@@ -133,6 +137,7 @@ export async function streamReports(
              count(*) filter (where state = 'invalid') as invalid,
              count(*) filter (where state = 'withheld') as withheld,
              count(*) filter (where state = 'parked') as parked,
+             count(*) filter (where state = 'parked' and suspended) as suspended,
              count(*) filter (where state = 'held') as held,
              count(*) filter (where state = 'behind') as behind,
              count(*) filter (where state = 'unsent') as unsent,
@@ -157,7 +162,8 @@ export async function streamReports(
            whole_detail, hotels_asked, gone, returned,
            coalesce(pending, coalesce(waiting, 0) + coalesce(sent, 0)) as pending, coalesce(held, 0) as held,
            coalesce(held_gone, 0) as held_gone,
-           coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
+           coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(suspended, 0) as suspended,
+           coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(rejected_again, 0) as rejected_again,
            coalesce(unknown, 0) as unknown, coalesce(behind, 0) as behind, coalesce(unsent, 0) as unsent,

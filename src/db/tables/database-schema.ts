@@ -69,6 +69,7 @@ import type {
   SubmissionRowTable,
   SubmissionTable,
 } from './submission-tables.ts'
+import type { PilotHotelTable, PilotTable, SuspendedHotelTable } from './suspension-tables.ts'
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema &
@@ -80,6 +81,9 @@ export type Schema = CalculatorsSchema &
     job_request: JobRequestTable
     job_schedule: JobScheduleTable
     job_waiting: JobWaitingTable
+    suspended_hotel: SuspendedHotelTable
+    pilot: PilotTable
+    pilot_hotel: PilotHotelTable
     run_step: RunStepTable
     run_tally: RunTallyTable
     notification: NotificationTable

@@ -198,6 +198,9 @@ export const actionVerbs = [
   'approve',
   'pause',
   'resume',
+  'suspend',
+  'pilot',
+  'end-pilot',
 ] as const
 export type ActionVerb = (typeof actionVerbs)[number]
 

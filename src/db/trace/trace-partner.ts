@@ -4,6 +4,7 @@ import { type Database, type Listed, listed } from '../database.ts'
 import { differencesOf, rowDifferencesOf } from '../differences/difference-records.ts'
 import type { Requires } from '../ledger/requirements.ts'
 import type { ResendPolicy } from '../ledger/rows-to-retry.ts'
+import { type HotelSuspension, suspensionOf } from '../ledger/suspended-hotels.ts'
 import type { DifferencesView, InputDifference } from '../tables/difference-tables.ts'
 import type { ActionVerb } from '../tables/run-tables.ts'
 import { type TracedRow, type TracedSubmission, traceRows, traceSubmissions } from './trace-rows.ts'
@@ -13,6 +14,8 @@ export type PartnerTrace = {
   partner_id: string
   streams: TracedStream[]
   company: TracedCompany | null
+  /** Since when and why nothing of it is sent; null: it is not suspended. */
+  suspended: HotelSuspension | null
   rows: TracedRow[]
   submissions: TracedSubmission[]
   /** What came back of its inputs otherwise than it was sent, as the last comparison found it. */
@@ -51,6 +54,7 @@ export async function tracePartner(
         partner_id: partnerId,
         streams,
         company: await traceCompany(trx, partnerId),
+        suspended: await suspensionOf(trx, partnerId),
         rows,
         submissions: submissions.rows,
         differences: differences.rows,

@@ -211,6 +211,7 @@ const rowStates = [
   'pending',
   'invalid',
   'parked',
+  'suspended',
   'rejected',
   'unknown',
   'in_flight',

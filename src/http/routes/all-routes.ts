@@ -4,6 +4,7 @@ import type { Access } from '../may-enter.ts'
 import { Plain, type Route, route } from '../route.ts'
 import { actionRoutes } from './action-routes.ts'
 import { againRoutes } from './again-routes.ts'
+import { hotelRoutes } from './hotel-routes.ts'
 import { ledgerRoutes } from './ledger-routes.ts'
 import { nightRoutes } from './night-routes.ts'
 import { runRoutes } from './run-routes.ts'
@@ -28,6 +29,7 @@ export function allRoutes(describe: (routes: readonly Route[]) => object): reado
     ...standingRoutes,
     ...actionRoutes,
     ...againRoutes,
+    ...hotelRoutes,
     route({
       id: 'describe',
       method: 'GET',

@@ -102,6 +102,9 @@ const tonight = z.object({
 
 const listedStates: readonly ListedState[] = ['rejected', 'invalid', 'parked', 'unknown']
 
+/** Codes of parked rows whose hotel people have suspended, or resumed. */
+const needsNobody: ReadonlySet<string> = new Set(['requires_suspended', 'requires_next_run'])
+
 /** What needs a person, by state and by cause. */
 async function needsWithCauses(db: Database, requires: Requires) {
   const needs = await needsOf(db, requires)
@@ -109,7 +112,8 @@ async function needsWithCauses(db: Database, requires: Requires) {
   let moreCauses = false
   for (const state of listedStates.filter((one) => needs.some((need) => need.state === one))) {
     const found = cutAt(await causesOfRows(db, state, requires, {}, causesShown + 1), causesShown)
-    causes.push(...found.rows.map((one) => ({ state, ...one })))
+    const needing = found.rows.filter(({ code }) => code === null || !needsNobody.has(code))
+    causes.push(...needing.map((one) => ({ state, ...one })))
     moreCauses ||= found.more
   }
   return { needs, causes, moreCauses }

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import type { NotificationEvent, RunFailure, Verdict } from '../../db/tables/run-tables.ts'
-import { heldRows, type RunReport, rejectedWords, withheldWords } from '../report/report.ts'
+import { heldRows, parkedInNeed, type RunReport, rejectedWords, withheldWords } from '../report/report.ts'
 
 /** A run that has ended. */
 export type EndedRun = {
@@ -67,7 +67,7 @@ export function needsOf(report: NonNullable<EndedRun['report']>): Need[] {
       kind: 'parked',
       what: 'parked',
       verb: 'nightferry parked',
-      amount: sum(streams, ({ parked }) => parked),
+      amount: sum(streams, parkedInNeed),
     },
     { ...rows, kind: 'behind', what: 'behind tasks that have not ended', amount: sum(streams, ({ behind }) => behind) },
     { ...rows, kind: 'held', what: 'held by the guard', amount: heldRows(streams) },

@@ -5,6 +5,7 @@ import { isOurStream } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { releaseResends, releaseRetries } from '../../db/ledger/rows-again.ts'
 import { releaseByPolicy } from '../../db/ledger/rows-to-retry.ts'
+import { releaseResumed } from '../../db/ledger/suspended-hotels.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { type Deps, sendingSetting } from '../deps.ts'
@@ -43,6 +44,7 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
   const carried = carriedStreams(deps.contract, deps.config)
   // Begun again after its rows were counted, it would send more than it counted: what is asked for since waits.
   if (!(await hasCounted(db, run.run_id))) {
+    await releaseResumed(db)
     const again = await releaseResends(db, requirementsOf(deps.config), carried)
     if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
     const retried = await releaseRetries(db, carried)

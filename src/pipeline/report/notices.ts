@@ -44,6 +44,10 @@ export function noticesOf(
     const rows = `${amountOf(unconfigured, 'row')} of ${stream} not sent`
     notices.push(`${rows}: the stream was taken out of the configuration while the run was under way.`)
   }
+  const suspended = streams.reduce((sum, stream) => sum + (stream.suspended ?? 0), 0)
+  if (suspended > 0) {
+    notices.push(`${amountOf(suspended, 'row')} of suspended hotels, and not sent: nightferry hotels says which.`)
+  }
   return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
 

@@ -99,7 +99,7 @@ export function judge(
     [total((s) => s.invalid), 'invalid, and not sent'],
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
     [total((s) => s.withheld), withheldWords],
-    [total((s) => s.parked), 'parked: what they require is not accepted'],
+    [total(parkedInNeed), 'parked: what they require is not accepted'],
     [total((s) => s.behind), 'not sent: a task that has not ended carries rows of the same property'],
     [total((s) => s.null_cursor), 'without a cursor, read every time; the view rows_without_cursor names them'],
   ]
@@ -133,6 +133,11 @@ export function judge(
   }
   remarks.push(...comparisonRemarks(comparison))
   return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }
+}
+
+/** Parked rows that a person may have to see to: not those of hotels that people have suspended themselves. Pure. */
+export function parkedInNeed({ parked, suspended = 0 }: Pick<StreamReport, 'parked' | 'suspended'>): number {
+  return parked - suspended
 }
 
 /**

@@ -31,7 +31,8 @@ const nothing: Required<StreamReport> = {
   confirmed: 0,
   inferred: 0,
   rejected: 0,
-      rejected_again: 0,
+  rejected_again: 0,
+  suspended: 0,
   unknown: 0,
   awaited: 0,
 }
