@@ -46,5 +46,6 @@ export const migrationNames = [
   '0047-spelled-documents',
   '0048-partner-clock',
   '0049-what-was-carried',
+  '0056-found-at-once',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -43,6 +43,7 @@ import * as acceptedBy from './0046-accepted-by.ts'
 import * as spelledDocuments from './0047-spelled-documents.ts'
 import * as partnerClock from './0048-partner-clock.ts'
 import * as whatWasCarried from './0049-what-was-carried.ts'
+import * as foundAtOnce from './0056-found-at-once.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -92,4 +93,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0047-spelled-documents': spelledDocuments,
   '0048-partner-clock': partnerClock,
   '0049-what-was-carried': whatWasCarried,
+  '0056-found-at-once': foundAtOnce,
 }
