@@ -41,6 +41,7 @@ const settings = [
   'housekeeping.keepRunsDays=30',
   'housekeeping.keepReportsDays=30',
   'housekeeping.keepContentsDays=7',
+  'housekeeping.keepQuarantineDays=7',
   'housekeeping.keepNotificationsDays=7',
   'housekeeping.keepQueueDays=1',
   'housekeeping.keepRequestsDays=7',

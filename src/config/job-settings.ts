@@ -80,6 +80,10 @@ export const housekeepingSettings = section(
       400,
     ).refine((value) => value === 0 || value >= shortestRunsDays, `is neither 0 nor at least ${shortestRunsDays}`),
     keepContentsDays: days('How long it is kept what rows said before they changed.', 400),
+    keepQuarantineDays: days(
+      'How long the table quarantine keeps what was left out of pages. The newest search of each kind keeps all of it.',
+      30,
+    ),
     keepReportsDays: days('How long the reports of runs are kept. The newest of each job stays.', 400),
     keepNotificationsDays: days('How long it is kept what people were told of runs.', 90),
     keepQueueDays: days('How long looks of the queue are kept that are done, if the queue has not removed them.', 7),

@@ -48,5 +48,6 @@ export const migrationNames = [
   '0049-what-was-carried',
   '0052-suspended-hotels',
   '0055-living-hotels',
+  '0056-found-at-once',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

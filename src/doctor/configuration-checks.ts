@@ -9,9 +9,9 @@ import { hasToldPassword, passwordsOf } from '../config/show-config.ts'
 import { goesByProxy } from '../exchange/connector.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { whatIsCompared } from '../pipeline/compare/what-is-compared.ts'
-import { comparedWords } from '../pipeline/report/report-words.ts'
 import { needsGroup } from '../pipeline/streams/our-streams.ts'
 import { readYaml } from '../read-yaml.ts'
+import { judgeComparison } from './judge-comparison.ts'
 import { advice, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 /** Each problem of a configuration as a finding of its own. Pure. */
@@ -67,26 +67,6 @@ function judgeOrder({ streams }: Config): Found[] {
         ]),
   ]
   return found.length > 0 ? found : [ok('Every stream waits for its hotels')]
-}
-
-/**
- * Whether somebody would notice that the service lost what it accepted: which kinds of row that are sent a night
- * compares with what the service shows, and of the others why not. Pure.
- */
-export function judgeComparison({ kinds, unseen }: ReturnType<typeof whatIsCompared>): Found[] {
-  if (kinds.length + unseen.length === 0) return [ok('Nothing is sent, so there is nothing to compare')]
-  const named = (some: typeof kinds) => some.map(({ kind }) => comparedWords(kind)).join(', ')
-  const compared = kinds.filter(({ lack }) => lack === null)
-  const unshown = unseen.length === 0 ? '' : `; no search shows ${unseen.join(', ')}`
-  const all = compared.length === 0 ? 'Nothing that is sent is compared' : `Compared: ${named(compared)}`
-  const lacking = Map.groupBy(kinds, ({ lack }) => lack?.why ?? null)
-  return [
-    ok(`${all}${unshown}`),
-    ...[...lacking].flatMap(([why, some]) => {
-      const todo = some[0]?.lack?.todo
-      return todo === undefined ? [] : [advice(`Not compared: ${named(some)}, because ${why}`, todo, some[0]?.kind)]
-    }),
-  ]
 }
 
 /** Settings whose value is an address that may hold a password, and is no secret without one. */

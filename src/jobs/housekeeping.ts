@@ -22,6 +22,7 @@ function retention({ housekeeping, pull, push, webhooks }: Config, only?: readon
     value_changes: pull.keepHistoryDays,
     removed_values: pull.keepRemovedDays,
     past_contents: housekeeping.keepContentsDays,
+    quarantine: housekeeping.keepQuarantineDays,
     reports: housekeeping.keepReportsDays,
     submission_rows: housekeeping.keepRunsDays,
     submissions: housekeeping.keepRunsDays,

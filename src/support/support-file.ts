@@ -20,7 +20,7 @@ export const databaseFacts: Readonly<Record<string, (db: Database) => Promise<un
   'tables.json': tableFacts,
   'migrations.json': migrations,
   'queue.json': queueState,
-  'runs.json': (db) => newestRuns(db, newest.runs),
+  'runs.json': (db) => newestRuns(db, newest.runs, { reports: 'whole' }),
   'submissions.json': newestSubmissions,
   'ledger.json': ledgerCounts,
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { secretsIn } from '../../src/doctor/configuration-checks.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { proxyProblem } from '../../src/config/proxy-address.ts'
 import { secretValues, showableConfig } from '../../src/config/show-config.ts'
+import { secretsIn } from '../../src/doctor/configuration-checks.ts'
 
 test.each([
   'http://proxy.example:3128',

@@ -99,6 +99,28 @@ describe('a role that is let read', () => {
     expect((await asRole(role, [numbers]))[0]).toBeGreaterThan(100)
   })
 
+  test('reads the views of a destination whose schema has a number beyond two thousand million', async () => {
+    const role = await makeRole()
+    // Numbers of the catalogue have no sign: a database that has made as many objects gives such.
+    await pool.query(
+      `insert into pg_namespace (oid, nspname, nspowner)
+       select 3000000000, 'nightferry_destination_9', nspowner from pg_namespace where nspname = 'nightferry'`,
+    )
+    await pool.query(
+      `insert into destination (name, schema_name, left_at) values ('ninth', 'nightferry_destination_9', now())`,
+    )
+    onTestFinished(async () => {
+      await pool.query(`delete from destination where name = 'ninth'`)
+      await pool.query('drop schema nightferry_destination_9')
+    })
+    await grantReading(db, asked(role))
+    const { rows } = await pool.query(`select has_schema_privilege($1, 'nightferry_destination_9', 'usage') as may`, [
+      role,
+    ])
+    expect(rows).toEqual([{ may: true }])
+    await revokeReading(db, asked(role))
+  })
+
   test('reads also the actions of people, the drift and the ledger when a person says so', async () => {
     const role = await makeRole()
     await grantReading(db, asked(role, { all: true }))

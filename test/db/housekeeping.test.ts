@@ -201,3 +201,50 @@ it('what a person acted on, what is in flight and what another destination has s
     select count(*)::int as orphans from submission where run_id not in (select run_id from run)`.execute(db)
   expect(runs.rows).toEqual([{ orphans: 0 }])
 })
+
+it('what was left out of pages goes with its age, but for the newest search of each kind, whole', async () => {
+  const { db } = ledger
+  await ledger.clear()
+  const search = async (night: number, kind: string, pages: number, state = 'settled') => {
+    await sql`
+      with began as (
+        insert into run (job, trigger, scheduled_for, state, step, verdict, started_at, finished_at)
+        values ('pull-calculators', 'schedule', ${nightOf(night)}, 'finished', 'report', 'partial', ${nightOf(night)},
+          ${nightOf(night)})
+        returning run_id
+      ), asked as (
+        insert into submission (run_id, kind, partition, state, row_count, planned_at, settled_at)
+        select run_id, ${kind}, '', ${state}, 0, ${nightOf(night)}, ${nightOf(night)} from began
+        returning submission_id
+      ), listed as (
+        insert into search_page (submission_id, ordinal, url, state)
+        select submission_id, page, ${`${kind} ${night}`}, 'loaded'
+        from asked, generate_series(1, ${pages}::int) page
+        returning page_id
+      )
+      insert into quarantine (page_id, unit, item, reason, excerpt)
+      select page_id, 'value', part, 'odd', '' from listed, generate_series(1, 3) part`.execute(db)
+  }
+  const left = async () => {
+    const { rows } = await sql<{ search: string; parts: number }>`
+      select url as search, count(*)::int as parts from quarantine join search_page using (page_id)
+      group by url order by url`.execute(db)
+    return rows.map(({ search: name, parts }) => [name, parts])
+  }
+  await search(1, 'calculators_search', 45)
+  await search(2, 'calculators_search', 2)
+  await search(3, 'companies_search', 1)
+  await search(4, 'calculators_search', 0)
+  await search(5, 'calculators_search', 1, 'abandoned')
+  await search(40, 'companies_search', 1)
+  const before = nightOf(20)
+  const counted = await countOld(db, 'quarantine', before)
+  expect(counted).toMatchObject({ rows: 45 * 3 + 3, oldest: nightOf(1) })
+  expect(counted.bytes).toBeGreaterThan(0)
+  expect(await removeOld(db, 'quarantine', before)).toBe(45 * 3 + 3)
+  expect(await left()).toEqual([
+    ['calculators_search 2', 6],
+    ['calculators_search 5', 3],
+    ['companies_search 40', 3],
+  ])
+})

@@ -5,7 +5,7 @@ import { type ReadingApi, readingApi } from './in-process.ts'
 
 const company = '00000000-0000-4000-8000-000000000001'
 /** As `jsonb` writes it. No double has these digits. */
-const kept = `{"id": 12345678901234567890, "name": "1.10 \\"and\\" 12345678901234567890", "tiny": [-0.10, 7], "share": 1.10}`
+const kept = `{"id": 12345678901234567890, "name": "1.10 \\"and\\" 12345678901234567890", "tiny": [-0.10, 7], "share": 1.10, "hotelId": "${company}"}`
 
 let world: World
 let api: ReadingApi
@@ -53,6 +53,6 @@ test('a document of a hotel is shown by the console with every digit that the se
   const { documents } = parseExact<{ documents: { search: string; document: unknown }[] }>(await api.text(path))
   const shown = documents.filter(({ search }) => search === 'companies').map(({ document }) => exactText(document))
   expect(shown).toEqual([
-    '{"id":12345678901234567890,"name":"1.10 \\"and\\" 12345678901234567890","tiny":[-0.10,7],"share":1.10}',
+    '{"id":12345678901234567890,"name":"1.10 \\"and\\" 12345678901234567890","tiny":[-0.10,7],"share":1.10,"hotelId":"00000000-0000-4000-8000-000000000001"}',
   ])
 })

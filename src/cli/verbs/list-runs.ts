@@ -24,7 +24,7 @@ export type RunsOptions = CommonOptions & { limit: number }
 /** `nightferry runs`: the newest runs and their verdicts. */
 export async function runs(cli: Cli, options: RunsOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }) => {
-    const found = await newestRuns(db, options.limit)
+    const found = await newestRuns(db, options.limit, { reports: options.json ? 'whole' : 'remarks' })
     if (options.json) {
       printJson(cli.stdout, found)
       return exitCodes.well

@@ -157,6 +157,7 @@ export const oldKinds = [
   'value_changes',
   'removed_values',
   'past_contents',
+  'quarantine',
   'reports',
   'submission_rows',
   'submissions',

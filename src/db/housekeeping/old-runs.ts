@@ -104,6 +104,42 @@ const isOld = (before: Date): RawBuilder<boolean> => sql<boolean>`(
   s.state = any(${endedStates}::text[]) and ${submissionEnded} < ${before}
   and r.state <> 'running' and r.finished_at < ${before} and r.destination_id = destination_in_use())`
 
+/**
+ * Pages of old searches, with what was left out of them. The newest search of each name that was settled with pages
+ * keeps all of it.
+ */
+const quarantinedPages = (before: Date): RawBuilder<unknown> => sql`
+  search_page page join submission s using (submission_id) join run r using (run_id)
+  where ${isOld(before)} and exists (select from quarantine left_out where left_out.page_id = page.page_id)
+    and exists (
+      select from submission later join run later_run on later_run.run_id = later.run_id
+      where later.kind = s.kind and later.partition = s.partition and later.submission_id > s.submission_id
+        and later.state = 'settled' and later_run.destination_id = destination_in_use()
+        and exists (select from search_page other where other.submission_id = later.submission_id))`
+
+export async function countOldQuarantine(db: Database, before: Date): Promise<OldCount> {
+  const { rows } = await sql<OldCount>`
+    with old as (select page.page_id, ${submissionEnded} as ended from ${quarantinedPages(before)})
+    select count(*) as rows, min(ended) as oldest, coalesce(sum(pg_column_size(quarantine)), 0)::float8 as bytes
+    from old join quarantine using (page_id)`.execute(db)
+  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+}
+
+/** Pages of one batch: of each at most a thousand parts are kept that were left out. */
+const pagesAtOnce = 20
+
+/** Goes over the next few pages of old searches. */
+export async function removeOldQuarantine(db: Database, before: Date, after: number): Promise<Removed> {
+  const { rows } = await sql<Removed>`
+    with next as materialized (
+      select page.page_id from ${quarantinedPages(before)} and page.page_id > ${after}
+      order by page.page_id limit ${pagesAtOnce}
+    ),
+    removed as (delete from quarantine using next where quarantine.page_id = next.page_id returning 1)
+    select (select count(*) from removed) as rows, (select max(page_id) from next) as next`.execute(db)
+  return rows[0] ?? { rows: 0, next: null }
+}
+
 /** Whether a line of a submission, called `line`, is the one that says what became of its row last. */
 const isLastOutcome = sql<boolean>`exists (
   select from acceptance took where took.row_id = line.row_id and took.outcome_submission = line.submission_id)`

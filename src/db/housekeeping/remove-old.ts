@@ -18,10 +18,12 @@ import {
 } from './old-kinds.ts'
 import {
   countOldLines,
+  countOldQuarantine,
   countOldReports,
   countOldRuns,
   countOldSubmissions,
   removeOldLines,
+  removeOldQuarantine,
   removeOldReports,
   removeOldRuns,
   removeOldSubmissions,
@@ -32,6 +34,8 @@ export async function countOld(db: Database, kind: OldKind, before: Date): Promi
   switch (kind) {
     case 'payloads':
       return await countPayloads(db, before)
+    case 'quarantine':
+      return await countOldQuarantine(db, before)
     case 'reports':
       return await countOldReports(db, before)
     case 'submission_rows':
@@ -56,6 +60,8 @@ export async function removeSome(db: Database, kind: OldKind, before: Date, afte
   switch (kind) {
     case 'payloads':
       return await removePayloads(db, before)
+    case 'quarantine':
+      return await removeOldQuarantine(db, before, after)
     case 'reports':
       return await removeOldReports(db, before)
     case 'submission_rows':

@@ -13,6 +13,7 @@ import {
   splitFilter,
 } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
+import { shortContent } from './short-content.ts'
 import { isSuspended } from './suspended-hotels.ts'
 
 /** The states that need a person, each with a verb of its own. */
@@ -49,7 +50,7 @@ export async function rowsInState(
   filter: RowFilter,
   limit: number,
 ): Promise<ListedRow[]> {
-  return (await pageOfRows(db, state, requires, policies, filter, limit, null)).rows
+  return (await pageOfRows(db, state, requires, policies, filter, limit, null, sql`row.content`)).rows
 }
 
 /** The last row of a page: its moment as the database prints it, because no Date is as exact, and its number. */
@@ -58,6 +59,7 @@ export type RowPlace = { at: string; rowId: number }
 /**
  * The same, a page at a time.
  * @param past where the page before ended; null: the first page.
+ * @param content what is shown of each content; by default its long texts are cut.
  * @returns `next`: where this one ended; null if there is no further row.
  */
 export async function pageOfRows(
@@ -68,6 +70,7 @@ export async function pageOfRows(
   filter: RowFilter,
   limit: number,
   past: RowPlace | null,
+  content: RawBuilder<unknown> = shortContent(sql`row.content`),
 ): Promise<{ rows: ListedRow[]; next: RowPlace | null }> {
   const { code, reason, at } = told[state]
   const further =
@@ -92,7 +95,8 @@ export async function pageOfRows(
           where: sql`${isAmongPending(state)} and ${isMeant} and ${passes(filter, told[state])} and ${further}`,
         }
   const { rows } = await sql<FoundRow>`
-    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, row.content, ${code} as code,
+    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, ${content} as content,
+      ${code} as code,
       ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
@@ -251,6 +255,7 @@ export type RowNotAccepted = {
   state: 'invalid' | 'rejected' | 'unknown'
   code: string | null
   reason: string | null
+  /** With its long texts cut. */
   content: Record<string, unknown>
   submission_id: number | null
   correlation_id: string | null
@@ -272,7 +277,7 @@ export async function rowsNotAccepted(db: Database, requires: Requires, limit: n
     select stream, partner_id, row_key, judged.state,
            case when judged.state <> 'invalid' then outcome_code end as code,
            case when judged.state = 'invalid' then invalid_reason else outcome_reason end as reason,
-           content, outcome_submission as submission_id, correlation_id,
+           ${shortContent(sql`content`)} as content, outcome_submission as submission_id, correlation_id,
            case when judged.state = 'invalid' then changed_at else outcome_at end as at
     from judged
     left join submission on submission.submission_id = outcome_submission and judged.state <> 'invalid'

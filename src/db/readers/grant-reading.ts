@@ -80,14 +80,14 @@ async function statements(
       select 3, 0, format('execute on function %I.numeric_reading(text)', schema) from way
       union all
       -- The same views of destinations that are not in use.
-      select 4, oid::bigint::integer, format('usage on schema %I', nspname)
+      select 4, 0, format('usage on schema %I', nspname)
       from pg_namespace where nspname in (select schema_name from destination)
       union all
-      select 5, view.oid::bigint::integer, format('select on %I.%I', nspname, view.relname)
+      select 5, 0, format('select on %I.%I', nspname, view.relname)
       from pg_namespace join pg_class view on view.relnamespace = pg_namespace.oid and view.relkind = 'v'
       where nspname in (select schema_name from destination) and view.relname = any(${views}::text[])
     )
-    select format(template, privilege, role) as statement from way, object order by part, nth`.execute(trx)
+    select format(template, privilege, role) as statement from way, object order by part, nth, privilege`.execute(trx)
   return rows.map(({ statement }) => statement)
 }
 

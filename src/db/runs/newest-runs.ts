@@ -39,7 +39,23 @@ export const otherDestination = sql<string | null>`(
 /** @property destination the name of the one that the run was for; null: the one in use. */
 type ListedRun = Run & { destination: string | null }
 
-type Which = { before?: number | undefined; job?: string | readonly string[]; whole?: boolean; here?: boolean }
+const besideReport = [
+  ...(['run_id', 'job', 'trigger', 'scheduled_for', 'state', 'step', 'verdict', 'failure', 'resumed'] as const),
+  ...(['asked', 'asked_by', 'held', 'carried', 'destination_id', 'own_database', 'unknown_tasks'] as const),
+  ...(['tasks_checked_under', 'started_at', 'finished_at'] as const),
+] as const satisfies readonly (keyof Run)[]
+
+const wholeReport = sql<object | null>`report`
+const remarksAlone = sql<object | null>`
+  case when report is not null then jsonb_build_object('remarks', coalesce(report -> 'remarks', '[]')) end`
+
+type Which = {
+  before?: number | undefined
+  job?: string | readonly string[]
+  whole?: boolean
+  here?: boolean
+  reports?: 'remarks' | 'whole'
+}
 
 /**
  * The newest runs, newest first.
@@ -47,16 +63,17 @@ type Which = { before?: number | undefined; job?: string | readonly string[]; wh
  * @param which.job only runs of this job, or of one of these.
  * @param which.whole only runs that were to do all of their job, and no occurrence that was skipped.
  * @param which.here only runs for the destination in use.
+ * @param which.reports of each report all, or only what it remarks: many are more than memory holds.
  */
 export async function newestRuns(
   db: Database,
   limit: number,
-  { before, job, whole = false, here = false }: Which = {},
+  { before, job, whole = false, here = false, reports = 'remarks' }: Which = {},
 ): Promise<ListedRun[]> {
   return await db
     .selectFrom('run')
-    .selectAll()
-    .select(otherDestination.as('destination'))
+    .select(besideReport)
+    .select([(reports === 'whole' ? wholeReport : remarksAlone).as('report'), otherDestination.as('destination')])
     .$if(before !== undefined, (newest) => newest.where('run_id', '<', before ?? 0))
     .$if(job !== undefined, (newest) => newest.where('job', 'in', [job ?? []].flat()))
     .$if(whole, (newest) => newest.where('state', '<>', 'skipped').where(isWhole))

@@ -149,14 +149,15 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
            (select min(since) from not_renewed join calculators using (calculator_id)
              where part = 'calculator' and not_renewed.company_id = mapping.company_id and removed_at is null)
              as calculators_not_renewed_since,
-           (select max(ended.loaded_at)
-            from (
-              select max(loaded_at) as loaded_at
-              from search_page join submission using (submission_id) join run using (run_id)
-              where kind = 'calculators_search' and submission.state <> 'abandoned'
-                and run.destination_id = destination_in_use()
-              group by submission_id having bool_and(search_page.state = 'loaded')
-            ) ended) as searched_at
+           (select ended.loaded_at
+            from submission join run using (run_id)
+            cross join lateral (
+              select max(loaded_at) as loaded_at, bool_and(state = 'loaded') as whole
+              from search_page where search_page.submission_id = submission.submission_id
+            ) ended
+            where kind = 'calculators_search' and submission.state <> 'abandoned'
+              and run.destination_id = destination_in_use() and ended.whole
+            order by submission_id desc limit 1) as searched_at
     from mapping
     left join companies on companies.company_id = mapping.company_id
     -- The view of companies shows the mark of a name alike.

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { acceptedBy } from '../ledger/found-otherwise.ts'
@@ -7,6 +7,7 @@ import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/rows-to-retry.ts'
 import { outcomeTold } from '../ledger/settle-outcomes.ts'
+import { shortContent } from '../ledger/short-content.ts'
 import { otherDestination } from '../runs/newest-runs.ts'
 import type { GuardChange, OutcomeName } from '../tables/row-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
@@ -47,7 +48,7 @@ const pastListed = 50
 
 /**
  * The rows of one hotel with their state, the reason for it, and what they said before.
- * @param limit null: all; else so many at most, and those first that are not accepted.
+ * @param limit null: all; else so many at most, those first that are not accepted, and long texts cut.
  */
 export async function traceRows(
   db: Database,
@@ -56,8 +57,9 @@ export async function traceRows(
   policies: readonly ResendPolicy[],
   limit: number | null = null,
 ): Promise<TracedRow[]> {
+  const shown = (content: RawBuilder<unknown>) => (limit === null ? content : shortContent(content))
   const { rows } = await sql<FoundRow>`
-    select stated.stream, stated.row_key, stated.content, stated.state,
+    select stated.stream, stated.row_key, ${shown(sql`stated.content`)} as content, stated.state,
            case when state = 'accepted' then taken.outcome else stated.outcome end as outcome,
            case when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
                   or (state = 'unconfigured' and invalid_reason is null)
@@ -87,7 +89,7 @@ export async function traceRows(
     left join lateral ${acceptedBy(sql`stated`)} taken on state = 'accepted'
     cross join lateral (
       select coalesce(jsonb_agg(jsonb_build_object(
-               'until', row_change.changed_at, 'content', content_before,
+               'until', row_change.changed_at, 'content', ${shown(sql`content_before`)},
                'was_accepted', hash_before = stated.accepted_hash) order by row_change.changed_at), '[]') as past
       from (
         select * from row_change where row_change.row_id = stated.row_id

@@ -220,12 +220,14 @@ export async function hotelDocuments(
   limit: number,
 ): Promise<HotelDocument[]> {
   const { rows } = await sql<HotelDocument>`
-    with company as (select company_id::text from mapping where partner_id = ${partnerId})
+    with company as (select company_id from mapping where partner_id = ${partnerId})
     select search, list, document_id, document::text as document, first_seen_at, changed_at, removed_at
     from documents
-    where document_id = (select company_id from company)
-       or exists (select from unnest(${companyMembers}::text[]) member
-                  where lower(document ->> member) = (select company_id from company))
+    -- By the index: an id is made of members, too.
+    where uuids_of_document(document) && array(select company_id from company)
+      and (document_id = (select company_id::text from company)
+           or exists (select from unnest(${companyMembers}::text[]) member
+                      where lower(document ->> member) = (select company_id::text from company)))
     order by changed_at desc, search, list, document_id
     limit ${limit}`.execute(db)
   return rows

@@ -83,7 +83,8 @@ export const ledgerRoutes: readonly Route[] = [
     id: 'listRows',
     method: 'GET',
     path: '/v1/rows',
-    summary: 'The rows in a state that needs a person, newest first, with the reason',
+    summary:
+      'The rows in a state that needs a person, newest first, with the reason; texts over 1,000 characters are cut',
     access: 'read',
     query: z.strictObject({ state, limit, cursor, ...filterFields }),
     answers: { 200: z.object({ rows: z.array(listedRow), next: z.string().nullable() }) },
@@ -152,7 +153,7 @@ export const ledgerRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/hotels/{hotel}',
     summary:
-      'One hotel, from the partner to what came back, by the partner’s id or that of its company: 1,000 of each list at most, and how many `more` there are',
+      'One hotel, from the partner to what came back, by the partner’s id or that of its company: 1,000 of each list at most, and how many `more` there are; texts over 1,000 characters are cut',
     access: 'read',
     params: z.strictObject({ hotel: z.string().min(1).max(1_000) }),
     answers: { 200: document },

@@ -60,7 +60,7 @@ const progress = listedRun.omit({ remarks: true, destination: true }).extend({
 
 /** @throws {Problem} 404 when there is no such run. */
 async function runNamed(db: Database, runId: number) {
-  const [run] = await newestRuns(db, 1, { before: runId + 1 })
+  const [run] = await newestRuns(db, 1, { before: runId + 1, reports: 'whole' })
   if (run?.run_id === runId) return run
   throw new Problem(404, 'run_unknown', `There is no run ${runId}; GET /v1/runs lists them.`)
 }

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { FoundDifference } from '../../db/differences/difference-records.ts'
 import { isSince, type RowStanding, rowStanding } from '../../db/ledger/row-state.ts'
+import { nextFetch } from '../../db/next-fetch.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 
 type ComparedCompany = {
@@ -81,15 +82,9 @@ export async function* comparedCompanies(
     const { rows } = await sql<FetchedCompany>`fetch ${sql.lit(asked)} from compared`.execute(trx)
     if (rows.length > 0) yield rows
     if (rows.length < asked) break
-    asked = nextFetch(rows)
+    asked = nextFetch(rows, fetchBytes, largestFetch)
   }
   await sql`close compared`.execute(trx)
-}
-
-/** How many companies to fetch if they hold as much as the last ones did. */
-function nextFetch(last: readonly FetchedCompany[]): number {
-  const each = last.reduce((sum, { bytes }) => sum + bytes, 0) / last.length
-  return Math.max(1, Math.min(largestFetch, Math.floor(fetchBytes / each)))
 }
 
 type CompanyOnPage = {

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Config, notMatchedCode, type StreamName } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import type { ResendPolicy } from '../../db/ledger/rows-to-retry.ts'
+import { contentBytesAtOnce } from '../../db/next-fetch.ts'
 import type { WarningKind } from '../../db/tables/row-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 
@@ -136,7 +137,7 @@ type Batch = { rows: UnjudgedRow[]; end: { judged_by: number; row_id: number } |
 
 /**
  * The next pending rows, and where they end. The batch is cut from one index, in its order, before the contents are
- * joined to it: else each would join all that is left.
+ * joined to it: else each would join all that is left. Then it is cut once more, by the size of these.
  */
 async function batch(
   db: Database,
@@ -150,13 +151,19 @@ async function batch(
       where accepted_hash is distinct from wanted_hash and ${where}
       order by ${order}
       limit ${limit}
+    ),
+    weighed as materialized (
+      select row_id, judged_by,
+             sum(pg_column_size(content)) over (order by ${order}) - pg_column_size(content) as before
+      from batch join source_row using (row_id)
     )
     select row_id, stream, partner_id, content, judged_by, encode(desired_hash, 'hex') as hash,
            gone_at is not null as is_gone,
            (select detail from row_finding
-            where row_finding.row_id = batch.row_id and kind in (${contradictionKinds})
+            where row_finding.row_id = weighed.row_id and kind in (${contradictionKinds})
             order by kind limit 1) as contradiction
-    from batch join source_row using (row_id)
+    from weighed join source_row using (row_id)
+    where before < ${contentBytesAtOnce}
     order by ${order}`.execute(db)
   return { rows, end: rows.at(-1) }
 }

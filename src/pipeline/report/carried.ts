@@ -1,4 +1,5 @@
-import type { SearchReport, StreamReport } from '../../db/runs/report-rows.ts'
+import type { StreamReport } from '../../db/runs/report-rows.ts'
+import type { SearchReport } from '../../db/runs/search-reports.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import { amountOf } from './report-words.ts'
 

@@ -8,14 +8,9 @@ import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import { rowsNotAccepted } from '../../db/ledger/rows-in-state.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { runOfOtherCopy } from '../../db/own-server.ts'
-import {
-  nameChanges,
-  type StreamReport,
-  searchReports,
-  streamReports,
-  submissionReports,
-} from '../../db/runs/report-rows.ts'
+import { type StreamReport, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { finishRun } from '../../db/runs/run-life.ts'
+import { nameChanges, searchReports } from '../../db/runs/search-reports.ts'
 import { runsSpokenFor, wholeReadings } from '../../db/runs/spoken-for.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { GuardPlan, Run } from '../../db/tables/run-tables.ts'

@@ -1,5 +1,6 @@
 import type { RunElsewhere } from '../../db/runs/newest-runs.ts'
-import type { NameChange, SearchReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { NameChange, SearchReport } from '../../db/runs/search-reports.ts'
 import type { UnrenewedPart } from '../../db/tables/calculator-tables.ts'
 import type { InputComparison, RepairHeldTable, RowComparison } from '../../db/tables/difference-tables.ts'
 import type { LeftOutProperty } from '../../db/tables/submission-tables.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
-import { judgeComparison } from '../../../src/doctor/configuration-checks.ts'
+import { judgeComparison } from '../../../src/doctor/judge-comparison.ts'
 import { whatIsCompared } from '../../../src/pipeline/compare/what-is-compared.ts'
 import { contract } from '../pull/sample-page.ts'
 import { ids } from '../push/rows.ts'

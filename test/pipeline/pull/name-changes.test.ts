@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { nameChanges } from '../../../src/db/runs/report-rows.ts'
+import { nameChanges } from '../../../src/db/runs/search-reports.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, company, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'

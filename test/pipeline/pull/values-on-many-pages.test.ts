@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { searchReports } from '../../../src/db/runs/report-rows.ts'
+import { searchReports } from '../../../src/db/runs/search-reports.ts'
 import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
 import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
 import { acceptRemovals } from '../../../src/pipeline/pull/removals/take-removals.ts'

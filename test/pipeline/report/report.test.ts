@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { SearchReport, StreamReport, SubmissionReport } from '../../../src/db/runs/report-rows.ts'
+import type { StreamReport, SubmissionReport } from '../../../src/db/runs/report-rows.ts'
+import type { SearchReport } from '../../../src/db/runs/search-reports.ts'
 import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
 import { some } from '../../helpers/some.ts'
 

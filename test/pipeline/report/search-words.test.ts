@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { SearchReport } from '../../../src/db/runs/report-rows.ts'
+import type { SearchReport } from '../../../src/db/runs/search-reports.ts'
 import type { LeftOutProperty } from '../../../src/db/tables/submission-tables.ts'
 import {
   missingPropertyLines,

@@ -159,11 +159,13 @@ export type ListedChange = ValueChangesView & { partner_id: string | null; compa
 
 /** Recorded changes of values with the hotel that they concern, the newest first. */
 export async function listChanges(db: Database, filter: ChangeFilter, limit: number): Promise<ListedChange[]> {
+  // Those of one run lie side by side, which the planner does not know: by the index it would reach an old run's last.
+  const newest = filter.runId === undefined ? sql`v.change_id` : sql`v.change_id + 0`
   const { rows } = await sql<ListedChange>`
     select v.*, o.partner_id, o.name as company_name
     from value_changes v join companies o using (company_id)
     where ${asked(filter)}
-    order by v.change_id desc
+    order by ${newest} desc
     limit ${limit}`.execute(db)
   return rows
 }

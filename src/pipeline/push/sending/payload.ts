@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { sql, type Transaction } from 'kysely'
 import type { Config } from '../../../config/schema.ts'
+import { contentBytesAtOnce, nextFetch } from '../../../db/next-fetch.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { SourceRow } from '../../../db/tables/row-tables.ts'
 import type { SearchAsked, Submission } from '../../../db/tables/submission-tables.ts'
@@ -175,12 +176,15 @@ export async function* streamBody(
   }
 }
 
-/** Rows fetched at a time: enough that round trips do not count, few enough that long texts fit into memory. */
-const fetchRows = 250
+/** Rows fetched at first, when nobody knows how long their texts are, and at most: then round trips do not count. */
+const firstFetch = 10
+const largestFetch = 250
 
 type FetchedRow = Pick<SourceRow, 'stream' | 'partner_id' | 'content'> & {
   /** Its content is not what was planned. */
   changed: boolean
+  /** Of the content as it is stored. */
+  bytes: number
 }
 
 /**
@@ -191,14 +195,17 @@ async function* outgoingRows(trx: Transaction<Schema>, submissionId: number): As
   await sql`
     declare outgoing_rows no scroll cursor for
     select source_row.stream, source_row.partner_id, source_row.content,
+           pg_column_size(source_row.content) as bytes,
            submission_row.sent_hash is distinct from source_row.desired_hash as changed
     from submission_row join source_row using (row_id)
     where submission_row.submission_id = ${submissionId}
     order by source_row.partner_id, source_row.row_id`.execute(trx)
+  let asked = firstFetch
   for (;;) {
-    const { rows } = await sql<FetchedRow>`fetch ${sql.lit(fetchRows)} from outgoing_rows`.execute(trx)
+    const { rows } = await sql<FetchedRow>`fetch ${sql.lit(asked)} from outgoing_rows`.execute(trx)
     if (rows.length === 0) break
     yield rows
+    asked = nextFetch(rows, contentBytesAtOnce, largestFetch)
   }
   // Where reading was broken off, the end of the transaction closes it.
   await sql`close outgoing_rows`.execute(trx)

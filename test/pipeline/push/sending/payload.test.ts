@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { type Kysely, sql } from 'kysely'
-import { beforeEach, describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { removeOld } from '../../../../src/db/housekeeping/remove-old.ts'
 import { up } from '../../../../src/db/migrations/0007-sending.ts'
 import type { SubmissionState } from '../../../../src/db/tables/submission-tables.ts'
@@ -59,6 +60,24 @@ describe('a payload', () => {
     const stored = await pieces(id)
     expect(stored.length).toBeGreaterThan(3)
     expect(stored.slice(0, -1).map(({ piece }) => piece.length)).toEqual(Array(stored.length - 1).fill(262_144))
+  })
+
+  it('the rows of a payload are read a few at a time where their texts are long', async () => {
+    await using server = await service({ [post]: [json(accepted)] })
+    await using deps = ferry.deps(server.url)
+    const long = many(40).map(({ partner_id, content }) => ({
+      partner_id,
+      content: { ...content, name: randomBytes(25_000).toString('hex') },
+    }))
+    const id = await ferry.planned(deps, 'properties', long)
+    const query = vi.spyOn(pg.Client.prototype, 'query')
+    onTestFinished(() => query.mockRestore())
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('accepted')
+    const texts = query.mock.calls.map(([asked]) => JSON.stringify(asked))
+    const fetched = texts.flatMap((text) => /fetch (\d+) from outgoing_rows/.exec(text)?.slice(1).map(Number) ?? [])
+    expect(fetched.length).toBeGreaterThan(4)
+    expect(Math.max(...fetched)).toBeLessThanOrEqual(10)
   })
 
   it.each<[string, (id: number) => Promise<unknown>]>([

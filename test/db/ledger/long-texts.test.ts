@@ -1,0 +1,90 @@
+import { sql } from 'kysely'
+import { beforeEach, expect, it } from 'vitest'
+import { pageOfRows, rowsInState, rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
+import { newestRuns } from '../../../src/db/runs/newest-runs.ts'
+import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
+import { unjudgedRows } from '../../../src/pipeline/preflight/judgements.ts'
+import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { some } from '../../helpers/some.ts'
+import { openLedger } from './ledger.ts'
+
+const ledger = await ofThisFile(openLedger())
+beforeEach(() => ledger.clear())
+
+const megabyte = 1_000_000
+const stream = 'custom_property_values'
+const requires = { [stream]: [] }
+
+/** Rows with a text of so many characters, which are invalid: their last letter tells one from the other. */
+async function land(rows: number, characters: number): Promise<void> {
+  await sql`
+    with landed as (
+      insert into source_row (stream, partner_id, row_key, content, desired_hash)
+      select ${stream}, 'H-' || n, 'H-' || n, jsonb_build_object('property_id', 'p', 'value',
+          repeat('x', ${characters - 1}::int) || n % 10, 'inputs', jsonb_build_object(
+          'short', '1', 'long', repeat('y', ${characters}::int))), substring(sha256(n::text::bytea) for 16)
+      from generate_series(1, ${rows}::int) n
+      returning *
+    )
+    insert into acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)
+    select row_id, partner_id, desired_hash, desired_hash, 1, 'value is too long' from landed`.execute(ledger.db)
+}
+
+async function batches(): Promise<number[]> {
+  const found = []
+  for await (const rows of unjudgedRows(ledger.db, 2, 500)) found.push(rows.length)
+  return found
+}
+
+const textOf = (rows: readonly { content: Record<string, unknown> }[]) => some(rows).map(({ content }) => content)
+
+/** What is shown of a long text, one from the other by its hash. */
+const shortened = (letter: string) =>
+  expect.stringMatching(new RegExp(`^${letter}{1000}… \\(shortened: ${megabyte} characters, MD5 [0-9a-f]{32}\\)$`))
+const shown = { property_id: 'p', value: shortened('x'), inputs: { short: '1', long: shortened('y') } }
+
+it('rows with long texts are judged a few at a time, each once, and short ones by the hundred', async () => {
+  await land(60, megabyte)
+  const long = await batches()
+  expect(long.reduce((sum, rows) => sum + rows, 0)).toBe(60)
+  expect(Math.max(...long)).toBeLessThan(20)
+  await ledger.clear()
+  await land(600, 10)
+  expect(await batches()).toEqual([500, 100])
+})
+
+it('a report and a page of rows show the beginning of long texts, and the list of a verb all of them', async () => {
+  await land(2, megabyte)
+  expect(textOf(await rowsNotAccepted(ledger.db, requires, 50))).toEqual([shown, shown])
+  const { rows } = await pageOfRows(ledger.db, 'invalid', requires, [], {}, 50, null)
+  expect(textOf(rows)).toEqual([shown, shown])
+  expect(new Set(textOf(rows).map(({ value }) => value)).size).toBe(2)
+  const whole = textOf(await rowsInState(ledger.db, 'invalid', requires, [], {}, 50))
+  expect(whole.map(({ value }) => (value as string).length)).toEqual([megabyte, megabyte])
+})
+
+it('the trace of a hotel with a limit shows the beginning of long texts, also of past contents, and else all', async () => {
+  await land(1, megabyte)
+  await sql`
+    update source_row set desired_hash = '\\x02', content = '{"value": "short", "empty": {}, "none": null}'`.execute(
+    ledger.db,
+  )
+  const short = (await tracePartner(ledger.db, 'H-1', requires, [], 1_000))?.rows ?? []
+  expect(textOf(short)).toEqual([{ value: 'short', empty: {}, none: null }])
+  expect(textOf(short[0]?.past ?? [])).toEqual([shown])
+  const whole = (await tracePartner(ledger.db, 'H-1', requires, []))?.rows ?? []
+  expect(textOf(whole[0]?.past ?? []).map(({ value }) => (value as string).length)).toEqual([megabyte])
+})
+
+it('a list of runs has what each report remarks, and the whole report only where it is asked for', async () => {
+  const report = { remarks: ['One row is invalid.'], refused: [{ content: { value: 'x' } }] }
+  await ledger.startRun()
+  await sql`
+    update run set state = 'finished', verdict = 'partial', finished_at = now(),
+      report = ${JSON.stringify(report)}::jsonb`.execute(ledger.db)
+  expect((await newestRuns(ledger.db, 10)).map((run) => run.report)).toEqual([{ remarks: report.remarks }])
+  expect((await newestRuns(ledger.db, 10, { reports: 'whole' })).map((run) => run.report)).toEqual([report])
+  const { rows } = await sql`select * from run`.execute(ledger.db)
+  const [listed] = await newestRuns(ledger.db, 10, { reports: 'whole' })
+  expect(listed).toEqual({ ...(rows[0] as object), destination: null })
+})
