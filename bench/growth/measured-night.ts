@@ -104,6 +104,7 @@ class Night {
     this.knows = knows
     this.db = createDatabase(pool)
     this.deps = {
+      pool,
       config: settings.parse({}),
       contract: loadContract(fileURLToPath(new URL('../../config/contract.yaml', import.meta.url))),
       required: { customIdentifierId: 'custom', groupId: 'group', apiKey: 'key', baseUrl: 'http://127.0.0.1' },

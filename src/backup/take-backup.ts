@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { withSession } from '../db/database.ts'
+import { type Database, withSession } from '../db/database.ts'
 import { migrationNames } from '../db/migration-names.ts'
 import { destinationSchemas, requireSchema, schemaName } from '../db/schema-standing.ts'
 import { inOrder, storedTables } from '../db/stored-tables.ts'
@@ -36,13 +36,7 @@ export async function takeBackup(
   { version, signal }: { version: string; signal: AbortSignal },
 ): Promise<TakenBackup> {
   return await withSession(pool, async ({ client, db }) => {
-    await client.query('begin isolation level repeatable read, read only')
-    await client.query(plainTexts)
-    await requireSchema(db)
-    const { tables, leftOut } = await ourTables(client, await destinationSchemas(db))
-    // Nobody moves a table to another schema, or changes it, until it was read.
-    const names = tables.map((table) => quoted(client, table)).join(', ')
-    await client.query(`lock table ${names} in access share mode`)
+    const { tables, leftOut } = await beginReading(client, db)
     const head = { version, ...(await standing(client)), tables }
     let rows = 0
     const rowsOf = async function* (table: BackupTable): AsyncGenerator<Buffer, void> {
@@ -68,6 +62,32 @@ export function readingOf(client: pg.ClientBase, table: BackupTable): Readable {
 
 export function quoted(client: pg.ClientBase, { schema, name }: Pick<BackupTable, 'schema' | 'name'>): string {
   return `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(name)}`
+}
+
+/**
+ * Begins a transaction that sees the tables as they are at one moment, and locks them: nobody moves one to another
+ * schema, or changes it, until it was read. Where another destination was put to use between the two, the names lead to
+ * tables whose rows that moment does not know, and it begins again.
+ */
+async function beginReading(client: pg.ClientBase, db: Database): ReturnType<typeof ourTables> {
+  for (;;) {
+    await client.query('begin isolation level repeatable read, read only')
+    await client.query(plainTexts)
+    await requireSchema(db)
+    const found = await ourTables(client, await destinationSchemas(db))
+    const names = found.tables.map((table) => quoted(client, table)).join(', ')
+    await client.query(`lock table ${names} in access share mode`)
+    // The catalogue is read as of this transaction's moment, to_regclass as of now.
+    const { rows } = await client.query(
+      `select from unnest($1::text[], $2::text[]) as listed (schema, name)
+       join pg_namespace on nspname = listed.schema
+       join pg_class on relnamespace = pg_namespace.oid and relname = listed.name
+       where to_regclass(format('%I.%I', listed.schema, listed.name))::oid is distinct from pg_class.oid limit 1`,
+      [found.tables.map(({ schema }) => schema), found.tables.map(({ name }) => name)],
+    )
+    if (rows.length === 0) return found
+    await client.query('rollback')
+  }
 }
 
 /** The schema in use first: tables of the others lead there, and none of it leads to them. */

@@ -49,5 +49,6 @@ export const migrationNames = [
   '0052-suspended-hotels',
   '0055-living-hotels',
   '0056-found-at-once',
+  '0057-failing-pages',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -11,7 +11,6 @@ import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/copy-text.ts'
 import { shownZone } from '../jobs/known-jobs.ts'
-import { acceptsGzip } from '../network/accepts-gzip.ts'
 import { limitConnections } from '../network/limit-connections.ts'
 import { ConsoleDoor, type Session } from './console/console-door.ts'
 import { serveConsole } from './console/serve-console.ts'
@@ -156,7 +155,6 @@ export function buildHttpServer(
       query: query as never,
       body: body as never,
       actor: actorOf(request, session),
-      takesGzip: acceptsGzip(request.headers['accept-encoding']),
     }
     const answer = one.access === 'act' ? await act(() => one.handle(context, call)) : await one.handle(context, call)
     if (answer instanceof FileAnswer) return reply.headers(answer.headers).send(answer.content)

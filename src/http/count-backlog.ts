@@ -14,11 +14,14 @@ export async function countBacklog<T>(db: Database, count: (own: Database) => Pr
   const before = turns.get(db) ?? Promise.resolve()
   const counting = before.then(() =>
     db.connection().execute(async (own) => {
-      await sql`select set_config('statement_timeout', ${String(mostMs)}, false)`.execute(own)
+      const { rows } = await sql<{ most: string }>`select current_setting('statement_timeout') as most`.execute(own)
+      const limitTo = (most: string) => sql`select set_config('statement_timeout', ${most}, false)`.execute(own)
+      await limitTo(String(mostMs))
       try {
         return await count(own)
       } finally {
-        await sql`reset statement_timeout`.execute(own)
+        // Not RESET: the pool sets its limit when it has connected, and a reset goes back to the server's.
+        await limitTo(rows[0]?.most ?? '0')
       }
     }),
   )

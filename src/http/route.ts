@@ -43,8 +43,6 @@ type Call<Params, Query, Body> = {
   query: Query
   body: Body
   actor: Actor
-  /** Whether the client takes an answer in gzip. */
-  takesGzip: boolean
 }
 
 /** An answer that is written already: a text of its own type, or events that follow one another. */
@@ -62,14 +60,11 @@ export class FileAnswer {
   readonly headers: Readonly<Record<string, string | number>>
   readonly content: Readable
 
-  /** @param about its name, type, bytes as they go out, and whether those are in gzip. */
-  constructor(about: { name: string; type: string; bytes: number; gzip: boolean }, content: Readable) {
+  constructor(about: { name: string; type: string; bytes: number }, content: Readable) {
     this.headers = {
       'content-type': about.type,
       'content-length': about.bytes,
       'content-disposition': `attachment; filename="${about.name}"`,
-      vary: 'accept-encoding',
-      ...(about.gzip && { 'content-encoding': 'gzip' }),
     }
     this.content = content
   }

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import type pg from 'pg'
 import { ConfigError } from '../config/environment.ts'
 import { httpConnections } from '../config/http-settings.ts'
 import type { Config } from '../config/schema.ts'
@@ -70,12 +71,18 @@ export async function startHttp(
     applicationName: 'nightferry http',
     searchPath: schemaName,
     statementTimeoutMs: http.statementTimeoutMs,
+    endsWithClient: true,
     onIdleError: (error) => deps.tellTrouble('http_connection_lost', error),
   })
+  const connections = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   const close = async () => {
     stopping.abort()
     await server.close()
-    await pool.end()
+    const ended = pool.end()
+    // A count of what waits may take minutes, and nobody waits for it any more.
+    for (const client of connections) void (client as pg.Client & pg.PoolClient).end().catch(() => {})
+    await ended
   }
   const db = createDatabase(pool)
   const context = { deps, db, asks, metrics: createMetrics(deps, db, version), conceal, stopping: stopping.signal }

@@ -25,8 +25,11 @@ import { JobRefused, lookAtEverything, triggerJob } from './trigger-run.ts'
 /** How often the table is looked at where no notification comes, and a lost connection is tried again. Milliseconds. */
 const pollMs = 5_000
 
-/** Starts what people ask for by a row of job_request or by a notification, as long as a daemon is up. */
-export function startRequests(deps: Deps): { stop: () => Promise<void> } {
+/**
+ * Starts what people ask for by a row of job_request or by a notification, as long as a daemon is up.
+ * @param told the jobs of which the daemon tells people how they end (`startNotices`).
+ */
+export function startRequests(deps: Deps, told: readonly string[]): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const { signal } = stopping
   let wake = new AbortController()
@@ -35,9 +38,11 @@ export function startRequests(deps: Deps): { stop: () => Promise<void> } {
     const asked = triggerNoticed(deps, job).finally(() => answering.delete(asked))
     answering.add(asked)
   }
+  // A monitor that only hears of what went well is nobody who is told of trouble.
+  const tells = () => (channelsOf(deps.config.notify).length > 0 ? told : [])
   const listen = async (): Promise<void> => {
     while (!signal.aborted) {
-      const heard = { onWake: () => wake.abort(), onJob, tells: () => isAnyoneTold(deps), signal, retryMs: pollMs }
+      const heard = { onWake: () => wake.abort(), onJob, tells, signal, retryMs: pollMs }
       await hearJobs(deps.pool, heard).catch((error: Error) => deps.tellTrouble('job_channel_lost', error))
       await delay(pollMs, undefined, { signal }).catch(() => {})
     }
@@ -258,7 +263,7 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
 
 /** The same after a run that a person followed: a daemon that is up and tells people does it within seconds. */
 export async function tellWhereNobodyDoes(deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
-  if (isAnyoneTold(deps) && (await isTelling(deps.db).catch(() => false))) return
+  if (isAnyoneTold(deps) && (await isTelling(deps.db, job.name).catch(() => false))) return
   await tellNews(deps, job, signal)
 }
 

@@ -33,7 +33,8 @@ it('a count of rows that wait may take longer than a query of a request, and the
   })
   await Promise.all([first, second])
   expect(order).toEqual(['first', 'second'])
-  await expect(Promise.all([1, 2, 3].map(() => answering(slow)))).rejects.toMatchObject({ code: '57014' })
+  const again = await Promise.allSettled([1, 2, 3].map(() => answering(slow)))
+  expect(again.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
 })
 
 it('rows that take long to count are no database that is down: the metrics come without them, and with them later', async () => {

@@ -58,9 +58,12 @@ describe('a receiver', () => {
     const daemons = depsFor(server)
     const persons = depsFor(server, { url: `${server.url}/hooks/of-the-person` })
     const { signal } = new AbortController()
-    const daemon = startRequests(daemons)
+    const daemon = startRequests(daemons, [nightlySync.name])
     try {
-      await vi.waitFor(async () => expect(await isTelling(ferry.ledger.db)).toBe(true), { timeout: 60_000 })
+      await vi.waitFor(async () => expect(await isTelling(ferry.ledger.db, nightlySync.name)).toBe(true), {
+        timeout: 60_000,
+      })
+      expect(await isTelling(ferry.ledger.db, 'push')).toBe(false)
       await expectNews(persons, nightlySync)
       await ended('failed', 'exchange_unreachable')
       await tellWhereNobodyDoes(persons, nightlySync, signal)
@@ -68,7 +71,9 @@ describe('a receiver', () => {
       await tellNews(daemons, nightlySync)
       expect(server.count(hook)).toBe(1)
       daemons.config.notify.url = null
-      await vi.waitFor(async () => expect(await isTelling(ferry.ledger.db)).toBe(false), { timeout: 60_000 })
+      await vi.waitFor(async () => expect(await isTelling(ferry.ledger.db, nightlySync.name)).toBe(false), {
+        timeout: 60_000,
+      })
     } finally {
       await daemon.stop()
     }

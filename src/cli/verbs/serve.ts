@@ -51,8 +51,8 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
       const webhooks = await startWebhooks({ ...deps, config: config.webhooks }, ferry.database.url)
       started.push({ stop: () => webhooks.close() })
     }
-    await startJobs(ferry, started)
-    started.push(startRequests(deps))
+    const jobs = await startJobs(ferry, started)
+    started.push(startRequests(deps, jobs))
     let http: HttpServer | null = null
     if (api !== null) {
       const served = await api.startHttp(
@@ -86,8 +86,8 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   }
 }
 
-/** Goes on with what was interrupted, and starts what falls due, of every job. */
-async function startJobs({ deps }: Ferry, started: Companion[]): Promise<void> {
+/** Goes on with what was interrupted, and starts what falls due, of every job. @returns the jobs. */
+async function startJobs({ deps }: Ferry, started: Companion[]): Promise<readonly string[]> {
   const jobs = jobsOf(deps.config)
   for (const job of jobs) {
     await expectNews(deps, job)
@@ -99,6 +99,7 @@ async function startJobs({ deps }: Ferry, started: Companion[]): Promise<void> {
     jobs.map(({ name }) => name),
   )
   for (const job of jobs) started.push(startScheduler(deps, job, deps.now()), startNotices(deps, job))
+  return jobs.map(({ name }) => name)
 }
 
 /** Whether data are carried by a schedule: housekeeping alone, as init writes it, carries none. */

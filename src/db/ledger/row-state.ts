@@ -232,13 +232,13 @@ async function countOthers(db: Database, requires: Requires): Promise<OtherCount
              where state = 'held' or (state = 'accepted' and guard_change = 'gone' and ${isConfigured(requires)})
            ) as held,
            count(*) filter (where state = 'unconfigured') as unconfigured,
-           min(changed_at) filter (where differs and not suspended and ${isConfigured(requires)}) as oldest_pending
+           min(changed_at) filter (where differs and not kept_back and ${isConfigured(requires)}) as oldest_pending
     from ledger row
     -- Not merged into each count, which would find out the state once for each.
     cross join lateral (select ${rowState(requires)} as state offset 0) stated
     cross join lateral (
       select row.pending and gone_at is null and state <> 'unconfigured' as differs,
-             ${isParkedAsSuspended(sql`state`)} as suspended offset 0) differing
+             ${isParkedAsSuspended(sql`state`)} as suspended, ${isSuspended()} as kept_back offset 0) differing
     where row.row_id = any(
       array(select row_id from acceptance where accepted_hash is distinct from wanted_hash)
       || array(select row_id from submission_row where submission_id in (select submission_id from held_property))

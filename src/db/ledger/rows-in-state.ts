@@ -136,6 +136,7 @@ export async function causesOfRows(
   requires: Requires,
   filter: RowFilter,
   limit: number,
+  also: RawBuilder<boolean> = sql<boolean>`true`,
 ): Promise<RowCause[]> {
   const { code, reason, at } = told[state]
   const { rows } = await sql<RowCause>`
@@ -144,6 +145,7 @@ export async function causesOfRows(
     from ledger row
     left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
     where ${isAmongPending(state)} and ${rowState(requires)} = ${state} and ${passes(filter, told[state])}
+      and ${also}
     group by 1, 2, 3
     order by rows desc, 1, 2, 3
     limit ${limit}`.execute(db)

@@ -5,7 +5,7 @@ import type { Submission, SubmissionState } from '../tables/submission-tables.ts
 import type { Requires } from './requirements.ts'
 import { lacksRequirement } from './row-state.ts'
 import { withCarriedRows } from './settle-outcomes.ts'
-import { isSuspended } from './suspended-hotels.ts'
+import { isSuspended, keepSuspensions } from './suspended-hotels.ts'
 
 /** A request of the family that a split request has: the first one and all that came of it. */
 export type FamilyMember = {
@@ -119,6 +119,7 @@ export async function rowsToSplit(
   submissionId: number,
   requires: Requires,
 ): Promise<RowToSplit[]> {
+  await keepSuspensions(trx)
   const remaining = sql<RowToSplit>`
     select row_id, coalesce(mapping.company_id::text, 'partner ' || row.partner_id) as target
     from carried_row sent

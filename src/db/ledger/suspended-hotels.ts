@@ -115,7 +115,7 @@ export async function listSuspensions(
     select partner_id, reason, suspended_by, suspended_at, resumed_by, resumed_at from suspended_hotel
     where ${past}::text is null or partner_id > ${past}
     order by partner_id limit ${limit}`.execute(db)
-  const isOther = isOutsidePilot(sql`row.partner_id`)
+  const isOther = sql`not exists (select from pilot_hotel member where member.partner_id = row.partner_id)`
   const { rows } = await sql<PilotStanding>`
     select reason, started_by, started_at, ended_by, ended_at,
            (select coalesce(jsonb_agg(to_jsonb(member) order by partner_id), '[]') from pilot_hotel member) as hotels,

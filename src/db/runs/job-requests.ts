@@ -102,19 +102,20 @@ const channel = 'nightferry_jobs'
 /** The session-wide lock of the one process that acts on payloads, so that one notification asks for one run. */
 const leaderLock = [4_711_013, 1]
 
-/** The session-wide lock that every process shares that tells people how runs end for as long as it is up. */
-const tellingLock = [4_711_013, 2] as const
+/** First half of the session-wide locks, one for each job, that all processes share which tell people how it ends. */
+const tellingGroup = 4_711_015
 
 /**
- * Whether a process is up that tells people how runs end. A person's process then leaves that to it: it may know of
- * fewer receivers, and a message that all of them have taken is over.
+ * Whether a process is up that tells people how runs of a job end. A person's process then leaves that to it: it may
+ * know of fewer receivers, and a message that all of them have taken is over.
  */
-export async function isTelling(db: Database): Promise<boolean> {
-  const [group, key] = tellingLock
+export async function isTelling(db: Database, job: string): Promise<boolean> {
   const { rows } = await sql<{ telling: boolean }>`
     select exists (
       select from pg_locks
-      where locktype = 'advisory' and classid = ${group} and objid = ${key} and objsubid = 2 and granted
+      where locktype = 'advisory' and classid = ${tellingGroup} and objsubid = 2 and granted
+        -- The second half of a key is shown without its sign.
+        and objid::bigint = (hashtext(${job})::bigint & 4294967295)
         and database = (select oid from pg_database where datname = current_database())) as telling`.execute(db)
   return rows[0]?.telling === true
 }
@@ -122,7 +123,7 @@ export async function isTelling(db: Database): Promise<boolean> {
 /**
  * Hears what is told on the channel until `signal` aborts or the connection is lost.
  * @param onJob called with the payload, in one process of all that listen.
- * @param tells whether this process tells people how runs end, as others are to know (`isTelling`); asked each time.
+ * @param tells the jobs of which this process tells people how they end (`isTelling`); asked each time.
  * @throws what broke the connection.
  */
 export async function hearJobs(
@@ -136,14 +137,14 @@ export async function hearJobs(
   }: {
     onWake: () => void
     onJob: (job: string) => void
-    tells: () => boolean
+    tells: () => readonly string[]
     signal: AbortSignal
     retryMs: number
   },
 ): Promise<void> {
   const client = await pool.connect()
   let leads = false
-  let telling = false
+  const telling = new Set<string>()
   let looking: NodeJS.Timeout | undefined
   try {
     await new Promise<void>((resolve, reject) => {
@@ -162,9 +163,15 @@ export async function hearJobs(
           ])
           leads = rows[0]?.locked === true
         }
-        if (telling === tells()) return
-        telling = !telling
-        await client.query(`select pg_advisory_${telling ? 'lock' : 'unlock'}_shared($1, $2)`, [...tellingLock])
+        const told = new Set(tells())
+        for (const job of new Set([...told, ...telling])) {
+          const begins = told.has(job)
+          if (begins === telling.has(job)) continue
+          if (begins) telling.add(job)
+          else telling.delete(job)
+          const lock = begins ? 'pg_advisory_lock_shared' : 'pg_advisory_unlock_shared'
+          await client.query(`select ${lock}($1, hashtext($2))`, [tellingGroup, job])
+        }
       }
       looking = setInterval(() => void look().catch(reject), retryMs)
       client.query(`listen ${channel}`).then(look).then(onWake).catch(reject)

@@ -31,6 +31,8 @@ export type StreamReport = {
   returned: number
   pending: number
   invalid: number
+  /** Of these, rows of suspended hotels. Reports of before it was counted lack it. */
+  invalid_suspended?: number
   parked: number
   /** Of the parked: those of suspended hotels. Reports of before it was counted lack it. */
   suspended?: number
@@ -133,6 +135,7 @@ export async function streamReports(
       select stream,
              count(*) as waiting,
              count(*) filter (where state = 'invalid') as invalid,
+             count(*) filter (where state = 'invalid' and suspended) as invalid_suspended,
              count(*) filter (where state = 'withheld') as withheld,
              count(*) filter (where state = 'parked') as parked,
              count(*) filter (where state = 'parked' and suspended) as suspended,
@@ -160,7 +163,8 @@ export async function streamReports(
            whole_detail, hotels_asked, gone, returned,
            coalesce(pending, coalesce(waiting, 0) + coalesce(sent, 0)) as pending, coalesce(held, 0) as held,
            coalesce(held_gone, 0) as held_gone,
-           coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(suspended, 0) as suspended,
+           coalesce(invalid, 0) as invalid, coalesce(invalid_suspended, 0) as invalid_suspended,
+           coalesce(parked, 0) as parked, coalesce(suspended, 0) as suspended,
            coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(rejected_again, 0) as rejected_again,

@@ -96,6 +96,8 @@ export type SearchPageTable = {
   unidentified: Generated<number>
   bytes: Generated<number>
   failures: Generated<number>
+  /** Since when every attempt failed over trouble that passes; null: the last one did not. */
+  failing_since: Generated<Date | null>
   /** Its address was renewed, and only the place in the list said that it is this page's. */
   guessed: Generated<boolean>
   error_code: string | null

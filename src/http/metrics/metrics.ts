@@ -115,7 +115,14 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   }
   const backlogs = new AnswerCache()
   const backlog = async (): Promise<Backlog | null> => {
-    const counted = backlogs.often('backlog', new Date(), () => countBacklog(db, (own) => measureBacklog(own, deps)))
+    const counted = backlogs.often('backlog', new Date(), () =>
+      countBacklog(db, (own) => measureBacklog(own, deps)).catch((error: Error) => {
+        // However late: the scrape that asked has its answer by now, and numbers of long ago would stand for ever.
+        deps.tellTrouble('metrics_not_measured', error)
+        for (const metric of Object.values(waiting)) metric.reset()
+        throw error
+      }),
+    )
     const patience = new AbortController()
     const late = delay(backlogPatienceMs, null, { ref: false, signal: patience.signal }).catch(() => null)
     return await Promise.race([counted.then(({ answer }) => answer), late]).finally(() => patience.abort())
@@ -135,10 +142,12 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       let isAway = false
       const failed = (error: Error) => {
         isAway ||= isDatabaseAway(error)
-        deps.tellTrouble('metrics_not_measured', error)
         return null
       }
-      const found = await current().catch(failed)
+      const found = await current().catch((error: Error) => {
+        deps.tellTrouble('metrics_not_measured', error)
+        return failed(error)
+      })
       const counted = isAway ? null : await backlog().catch(failed)
       up.set(isAway ? 0 : 1)
       if (found !== null) show(found)

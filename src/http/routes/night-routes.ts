@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { carryingJobs, night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
@@ -5,6 +6,7 @@ import type { Database } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import type { Requires } from '../../db/ledger/requirements.ts'
 import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts'
+import { isSuspended } from '../../db/ledger/suspended-hotels.ts'
 import { durationsOf, listNights, needsOf, newestTasks, streamsOfRun } from '../../db/nights/night-facts.ts'
 import { newestRuns } from '../../db/runs/newest-runs.ts'
 import { pageProgress, runProgress } from '../../db/runs/run-progress.ts'
@@ -102,18 +104,15 @@ const tonight = z.object({
 
 const listedStates: readonly ListedState[] = ['rejected', 'invalid', 'parked', 'unknown']
 
-/** Codes of parked rows whose hotel people have suspended, or resumed. */
-const needsNobody: ReadonlySet<string> = new Set(['requires_suspended', 'requires_next_run'])
-
 /** What needs a person, by state and by cause. */
 async function needsWithCauses(db: Database, requires: Requires) {
   const needs = await needsOf(db, requires)
   const causes = []
   let moreCauses = false
   for (const state of listedStates.filter((one) => needs.some((need) => need.state === one))) {
-    const found = cutAt(await causesOfRows(db, state, requires, {}, causesShown + 1), causesShown)
-    const needing = found.rows.filter(({ code }) => code === null || !needsNobody.has(code))
-    causes.push(...needing.map((one) => ({ state, ...one })))
+    const needing = state === 'parked' ? sql<boolean>`not ${isSuspended()}` : sql<boolean>`true`
+    const found = cutAt(await causesOfRows(db, state, requires, {}, causesShown + 1, needing), causesShown)
+    causes.push(...found.rows.map((one) => ({ state, ...one })))
     moreCauses ||= found.more
   }
   return { needs, causes, moreCauses }

@@ -9,7 +9,7 @@ import { runProgress } from '../../db/runs/run-progress.ts'
 import { parkedBehind, takenOver, waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
-import { findBody, readCompressed, readPayload } from '../../pipeline/push/sending/kept-body.ts'
+import { findBody, readPayload } from '../../pipeline/push/sending/kept-body.ts'
 import { Problem } from '../problem.ts'
 import {
   cutAt,
@@ -156,16 +156,16 @@ export const runRoutes: readonly Route[] = [
     access: 'act',
     params: z.strictObject({ submission: wholeNumber.describe('The number of the request.') }),
     answers: { 200: 'application/json' },
-    handle: async ({ db, deps }, { params: { submission }, takesGzip }) => {
-      const { bytes, compressed_bytes } = await findBody(db, submission, deps.config.push.keepPayloadsDays)
+    handle: async ({ db, deps }, { params: { submission } }) => {
+      const { bytes } = await findBody(db, submission, deps.config.push.keepPayloadsDays)
       return new FileAnswer(
         {
           name: `submission-${submission}.json`,
           type: 'application/json',
-          bytes: takesGzip ? compressed_bytes : bytes,
-          gzip: takesGzip,
+          bytes,
         },
-        takesGzip ? readCompressed(db, submission) : readPayload(db, submission),
+        // Never as it is stored: whether that is whole shows when it is decompressed.
+        readPayload(db, submission),
       )
     },
   }),

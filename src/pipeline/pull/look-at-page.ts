@@ -9,7 +9,7 @@ import type { Deps, Yields } from '../deps.ts'
 import { serviceAnswers } from '../push/move-submission.ts'
 import { openResult } from '../reading/page-limits.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
-import { longestPauseMs, retriesWithin, retryInMs } from '../when-to-look.ts'
+import { hasLasted, longestPauseMs, retriesWithin, retryInMs } from '../when-to-look.ts'
 import { loadDocumentsPage } from './documents/load-documents.ts'
 import { loadPage } from './load-page.ts'
 import { askedOf } from './search/search-pages.ts'
@@ -139,7 +139,12 @@ async function pageFailed(
   const fresh = error instanceof DownloadFailed && error.renewable ? await renewAddresses(deps, page) : undefined
   // Behind other trouble the page has a second attempt: its address may have expired meanwhile.
   const isMissing = failures >= attempts && code !== passingCode && page.error_code !== passingCode
-  const over = lasting || isMissing || failures >= retriesWithin(deps.config.exchange.giveUpAfterMs)
+  const { giveUpAfterMs } = deps.config.exchange
+  const passes = code === passingCode
+  const since = page.error_code === passingCode && page.failing_since !== null ? page.failing_since : deps.now()
+  // By time as well: an attempt at a host that does not answer takes as long as the longest pause.
+  const isLate = passes && hasLasted(since, deps.now(), giveUpAfterMs)
+  const over = lasting || isMissing || isLate || failures >= retriesWithin(giveUpAfterMs)
   deps.logger.warn({ run_id: page.run_id, page_id: page.page_id, code, reason: error.message, failures }, 'page_failed')
   // It may quote a name of the page.
   const error_message = storableText(error.message)
@@ -148,6 +153,7 @@ async function pageFailed(
       .updateTable('search_page')
       .set({
         failures,
+        failing_since: passes ? since : null,
         ...(fresh !== undefined && { url: fresh.url, guessed: page.guessed || fresh.guessed }),
         error_code: code,
         error_message,

@@ -17,7 +17,7 @@ export const leastShare = 0.01
 
 type Streams = readonly Pick<
   StreamReport,
-  'changed' | 'invalid' | 'behind' | 'sent' | 'confirmed' | 'inferred' | 'rejected_again'
+  'changed' | 'invalid' | 'invalid_suspended' | 'behind' | 'sent' | 'confirmed' | 'inferred' | 'rejected_again'
 >[]
 
 type Searches = {
@@ -54,8 +54,8 @@ function untakenWords(streams: Streams): string[] {
   const sum = (count: (stream: Streams[number]) => number) => streams.reduce((total, one) => total + count(one), 0)
   const taken = sum(({ confirmed, inferred }) => confirmed + inferred)
   const due = sum(
-    ({ sent, rejected_again = 0, invalid, behind, changed }) =>
-      sent - rejected_again + Math.min(invalid + behind, changed),
+    ({ sent, rejected_again = 0, invalid, invalid_suspended = 0, behind, changed }) =>
+      sent - rejected_again + Math.min(invalid - invalid_suspended + behind, changed),
   )
   if (due < fewRows || taken >= due * leastShare) return []
   return [`the service took ${taken} of ${amountOf(due, 'row')}`]

@@ -76,14 +76,15 @@ test('a search survives addresses that expire in its midst and come in another o
   })
   expect(second, second.stderr).toMatchObject({ code: 0 })
   expect(await versions(world)).toEqual(Array.from({ length: companies }, (_, place) => (place === 7 ? 'gone' : 2)))
-  const { rows: renewed } = await world.pool.query(
-    'select state, failures from search_page where submission_id = (select max(submission_id) from submission) order by failures',
+  const { rows: renewed } = await world.pool.query<{ state: string; failures: number }>(
+    'select state, failures from search_page where submission_id = (select max(submission_id) from submission)',
   )
-  expect(renewed).toEqual([
-    { state: 'loaded', failures: 0 },
-    ...Array(size.pages - 1).fill({ state: 'loaded', failures: 1 }),
-  ])
-  expect((await downloads(world.sandboxPool))[1]?.toSorted()).toEqual([1, 2, 2, 2, 2])
+  expect(new Set(renewed.map(({ state }) => state))).toEqual(new Set(['loaded']))
+  // The first page to fail renews the addresses of all others but of those that are being loaded then.
+  const failed = renewed.filter(({ failures }) => failures > 0)
+  expect(failed.length).toBeGreaterThan(0)
+  expect(failed.length).toBeLessThanOrEqual(2)
+  expect((await downloads(world.sandboxPool))[1]).toHaveLength(size.pages)
 
   await trouble(world, {})
   await world.write((place) => (place === 0 ? null : 3))

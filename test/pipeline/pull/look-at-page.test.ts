@@ -217,6 +217,20 @@ describe('a look at a page', () => {
     },
   )
 
+  it('a page whose attempts take long is given up by the time that they took', async () => {
+    await using server = await service({ '/page': [(response) => response.writeHead(503).end()] })
+    await using deps = ferry.deps(server.url)
+    const { pageId } = await listed(server.url)
+    const at = deps.now().getTime()
+    const later = (ms: number): Deps => ({ ...deps, now: () => new Date(at + ms) })
+    const { giveUpAfterMs } = deps.config.exchange
+    await lookAtPage(later(0), pageId)
+    await lookAtPage(later(giveUpAfterMs - 1_000), pageId)
+    expect(await stateOf(pageId)).toBe('listed')
+    await lookAtPage(later(giveUpAfterMs + 1_000), pageId)
+    expect(await stateOf(pageId)).toBe('failed')
+  })
+
   it('a page whose host asks for long waits is given up after about as long as calls may fail', async () => {
     const busy: Answer = (response) => response.writeHead(429, { 'retry-after': '300' }).end()
     await using server = await service({ '/page': [busy] })

@@ -15,15 +15,17 @@ const ferry = await ofThisFile(openFerry())
 beforeEach(() => ferry.clear())
 
 /** A service that refuses a request in which one of some texts stands, and maps what every other names. */
+/** @param answer of what it refuses. */
 async function pickyService(
   status: number,
   refused: (body: string) => boolean,
+  answer: object = { errorCode: 'name_invalid', message: 'A name is not allowed.' },
 ): Promise<HttpServer & { posts(): number }> {
   const bodies = new Map<string, string>()
   const server = await httpServer((request, response) => {
     if (request.method === 'POST') {
       if (refused(request.body)) {
-        return sendJson(response, { errorCode: 'name_invalid', message: 'A name is not allowed.' }, status)
+        return sendJson(response, answer, status)
       }
       const correlationId = randomUUID()
       bodies.set(correlationId, request.body)
@@ -149,6 +151,15 @@ describe('a request that the service refuses', () => {
     await ferry.ledger.db.updateTable('run').set({ state: 'finished' }).execute()
     await ferry.ledger.startRun()
     expect(await ferry.wave(deps)).toBe(true)
+  })
+
+  it('a request refused with 403 by a gateway keeps no row out, also one that it refuses alone', async () => {
+    await using service = await pickyService(403, (body) => body.includes('"n37."'), { blocked: 'rate rule' })
+    await using deps = ferry.deps(service.url)
+    await ferry.planned(deps, 'properties', properties(60))
+    await untilAllSettled(deps)
+    const refused = (await rows()).filter(({ outcome }) => outcome !== 'confirmed')
+    expect(refused).toMatchObject([{ row_key: 'H-037', outcome: 'rejected', refused_hash: null, held_by: null }])
   })
 
   it('a request refused with 403 over what all of its kind name is split once in a run, and the others are tried whole', async () => {

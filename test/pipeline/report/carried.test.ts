@@ -3,7 +3,16 @@ import { notCarriedRemarks } from '../../../src/pipeline/report/carried.ts'
 
 type Given = Parameters<typeof notCarriedRemarks>
 
-const quiet = { changed: 0, invalid: 0, behind: 0, sent: 0, confirmed: 0, inferred: 0, rejected_again: 0 }
+const quiet = {
+  changed: 0,
+  invalid: 0,
+  invalid_suspended: 0,
+  behind: 0,
+  sent: 0,
+  confirmed: 0,
+  inferred: 0,
+  rejected_again: 0,
+}
 const unsearched: Given[1] = { calculators: [], broughtNothing: false, documents: [] }
 
 const rows = (...streams: Partial<typeof quiet>[]) =>
@@ -22,6 +31,10 @@ describe('a run carried the data through', () => {
     ['the few rows that it sent were rejected', { changed: 9, sent: 9 }],
     ['what it sent were rows that are tried again each night', { sent: 40, rejected_again: 40 }],
     ['hundreds of rows have been invalid for weeks', { invalid: 700 }],
+    [
+      'those of suspended hotels are invalid',
+      { changed: 500, invalid: 700, invalid_suspended: 700, sent: 3, confirmed: 3 },
+    ],
     ['hundreds of rows have been invalid for weeks, and few are new', { changed: 9, invalid: 700 }],
   ])('a run carried the data through if %s', (_, stream) => {
     expect(rows(stream)).toEqual([])

@@ -34,6 +34,7 @@ const nothing: Required<StreamReport> = {
   rejected: 0,
   rejected_again: 0,
   suspended: 0,
+  invalid_suspended: 0,
   unknown: 0,
   awaited: 0,
 }

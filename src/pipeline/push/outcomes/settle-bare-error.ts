@@ -3,13 +3,12 @@ import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
 import { isHeld } from '../../../db/guard/guard-plan.ts'
 import { unmatchedCode } from '../../../db/ledger/error-outcomes.ts'
-import { aloneCode, type RowOutcome, settleRows, withVerdicts } from '../../../db/ledger/settle-outcomes.ts'
+import { settleRows, withVerdicts } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
   failsWhatever,
   insertPart,
   lockFamily,
-  notTheRowsWords,
   rootOf,
   rowsToSplit,
   taskOf,
@@ -24,16 +23,8 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { lostFileCode, moveSubmission, unreadableCode } from '../move-submission.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import {
-  cutInHalves,
-  generalWords,
-  judgeFailedPart,
-  listedErrors,
-  type Part,
-  type SplitVerdict,
-  tellingDepth,
-  unnamedRows,
-} from './judge-error.ts'
+import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict, unnamedRows } from './judge-error.ts'
+import { isOverTheRow, outcomeOf, outcomeOfRefusal } from './outcome-of-whole.ts'
 import { outcomesOfErrors } from './outcomes-of-errors.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
@@ -118,8 +109,10 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
         : await moveSubmission(trx, submission, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
     const splits = verdict === 'split' && (await maySplit(deps, trx, moved.runId))
-    // A refusal is over the row only where the service took others of the same request.
-    const isTheRow = verdict === 'alone' && parts.some(({ fate }) => fate === 'passed')
+    const isTheRow =
+      verdict === 'alone' &&
+      parts.some(({ fate }) => fate === 'passed') &&
+      (!('refusal' in failure) || (await isOverTheRow(deps, trx, submission, failure.refusal)))
     const outcome =
       'refusal' in failure
         ? outcomeOfRefusal(submission, failure.refusal, verdict, isTheRow)
@@ -273,73 +266,4 @@ function partOf(contract: Contract, member: FamilyMember, task: unknown): Part {
   if (unread && mayYetFail) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const { success, partialSuccess, error } = contract.taskStatuses
   return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
-}
-
-/** What is said of all rows of a request alike. */
-type WholeOutcome = Extract<RowOutcome, { code: string }>
-
-function outcomeOf(submission: Submission, task: Task, verdict: Exclude<SplitVerdict, 'wait'>): WholeOutcome {
-  const unreadable = submission.error_code === unreadableCode
-  const said = unreadable
-    ? `the task ended as ${task.status}; ${submission.error_message ?? ''}`
-    : generalWords(task) || listedErrors(task) || `the task ended as ${task.status} and does not name this row`
-  if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
-  switch (verdict) {
-    case 'alone':
-      return { outcome: 'rejected', code: aloneCode, reason: `${said} (it was sent alone)` }
-    case 'split':
-      return { outcome: 'unknown', code: 'task_error', reason: said }
-    case 'not_the_rows':
-      return {
-        outcome: 'unknown',
-        code: 'task_error',
-        reason: `${said} (${splitOf(submission)} was split, and every part failed alike, ${notTheRowsWords}`,
-      }
-    case 'too_many':
-      return {
-        outcome: 'unknown',
-        code: 'task_error',
-        reason: `${said} (submission ${rootOf(submission)} was split as often as push.maxSplits allows)`,
-      }
-    default:
-      return verdict satisfies never
-  }
-}
-
-/** The request that showed that it is not the rows: what fails alone is too few to show it. */
-function splitOf(submission: Submission): string {
-  return submission.depth < tellingDepth ? 'another request of the run' : `submission ${rootOf(submission)}`
-}
-
-function outcomeOfRefusal(
-  submission: Submission,
-  { status, code, reason: said }: StoredRefusal,
-  verdict: Exclude<SplitVerdict, 'wait'>,
-  isTheRow: boolean,
-): WholeOutcome {
-  // An attempt before this one may have been taken: then nobody knows what the service holds.
-  const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
-  switch (verdict) {
-    case 'alone':
-      if (status === null && isTheRow) {
-        return { outcome: 'rejected', code: aloneCode, reason: `${said} (it was sent alone)` }
-      }
-      return { outcome, code, reason: `${said} (it was sent alone)` }
-    case 'split':
-      return { outcome, code, reason: said }
-    case 'not_the_rows':
-      return {
-        outcome,
-        code,
-        reason: `${said} (requests were split, and every part ${status === null ? 'fared' : 'refused'} alike, so it is not the rows)`,
-      }
-    case 'too_many':
-      return {
-        outcome,
-        code,
-        reason: `${said} (submission ${rootOf(submission)} was split as often as push.maxSplits allows)`,
-      }
-    default:
-      return verdict satisfies never
-  }
 }

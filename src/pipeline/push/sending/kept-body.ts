@@ -14,13 +14,8 @@ const inflatedAtOnce = 64 * 1024
 export function readPayload(db: Database, submissionId: number): Readable {
   const body = createGunzip({ chunkSize: inflatedAtOnce })
   // What goes wrong ends the body, and anyone who reads it is told.
-  pipeline(readCompressed(db, submissionId), body, () => {})
+  pipeline(Readable.from(readPieces(db, submissionId), { objectMode: false }), body, () => {})
   return body
-}
-
-/** The same as it is stored, in gzip. What ends too early is noticed by its length, or when it is decompressed. */
-export function readCompressed(db: Database, submissionId: number): Readable {
-  return Readable.from(readPieces(db, submissionId), { objectMode: false })
 }
 
 /** The pieces of a submission's payload in order, one at a time: the next is fetched once this one was used. */
@@ -43,8 +38,6 @@ type KeptBody = {
   kind: string
   state: SubmissionState
   bytes: number
-  /** As it is stored, in gzip. */
-  compressed_bytes: number
 }
 
 type NoBodyCode =
@@ -73,10 +66,9 @@ export class NoBody extends Error {
  * @throws {NoBody} otherwise.
  */
 export async function findBody(db: Database, submissionId: number, keptDays: number): Promise<KeptBody> {
-  const { rows } = await sql<KeptBody & { bytes: number | null; compressed_bytes: number | null }>`
+  const { rows } = await sql<KeptBody & { bytes: number | null; kept: boolean }>`
     select submission_id, kind, state, payload_bytes as bytes,
-           (select sum(octet_length(piece)) from submission_payload body
-            where body.submission_id = submission.submission_id) as compressed_bytes
+           exists (select from submission_payload body where body.submission_id = submission.submission_id) as kept
     from submission where submission_id = ${submissionId}`.execute(db)
   const [found] = rows
   if (found === undefined) {
@@ -85,19 +77,19 @@ export async function findBody(db: Database, submissionId: number, keptDays: num
       `There is no submission ${submissionId}, or not any more. nightferry submissions lists those of a run`,
     )
   }
-  const { kind, state, bytes, compressed_bytes } = found
+  const { kind, state, bytes } = found
   const which = `submission ${submissionId} (${kind}, ${state})`
   if (bytes === null) {
     const later = state === 'planned' ? 'it is written when the request is sent' : 'it was never sent'
     throw new NoBody('body_unwritten', `There is no body of ${which}: ${later}`)
   }
-  if (compressed_bytes === null) {
+  if (!found.kept) {
     throw new NoBody(
       'body_removed',
       `The body of ${which} is not kept any more: housekeeping removes it push.keepPayloadsDays (${keptDays}) after the request has ended. nightferry submissions ${submissionId} lists what is kept of its rows`,
     )
   }
-  return { ...found, bytes, compressed_bytes }
+  return { submission_id: submissionId, kind, state, bytes }
 }
 
 /** What kept a body that was there from being read to its end. */

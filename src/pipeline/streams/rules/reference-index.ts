@@ -55,7 +55,7 @@ export async function loadAnswerTypes(pool: pg.Pool, db: Database): Promise<Answ
   const frameworks = db.selectFrom('reference_data').where('kind', '=', 'framework')
   const { of } = await frameworks
     // Every change of a row gives it another place and another transaction.
-    .select(sql<string | null>`string_agg(concat_ws(' ', id, xmin, ctid), ',' order by id)`.as('of'))
+    .select(sql<string | null>`string_agg(concat_ws(' ', id, tableoid, xmin, ctid), ',' order by id)`.as('of'))
     .executeTakeFirstOrThrow()
   const known = answerTypes.get(pool)
   if (known?.of === of) return known
