@@ -36,6 +36,10 @@ async function noticing(job: string, state: RunTable['state']): Promise<number> 
     .insertInto('run_stream')
     .values({ run_id, stream: 'properties', ...counts, ...whole } as never)
     .execute()
+  await ferry.ledger.land(
+    'properties',
+    ['H-1', 'H-2'].map((partner_id) => ({ partner_id, content: { name: partner_id } })),
+  )
   await sql`
     with mapped as (
       insert into submission (run_id, kind, state, row_count) values (${run_id}, 'company_mappings', 'settled', 2)

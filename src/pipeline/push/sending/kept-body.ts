@@ -15,7 +15,17 @@ export function readPayload(db: Database, submissionId: number): Readable {
   const body = createGunzip({ chunkSize: inflatedAtOnce })
   // What goes wrong ends the body, and anyone who reads it is told.
   pipeline(Readable.from(readPieces(db, submissionId), { objectMode: false }), body, () => {})
-  return body
+  return Readable.from(untilWhole(body), { objectMode: false })
+}
+
+/** The last bytes come only once all was found whole: a damaged body is never as long as it says that it is. */
+async function* untilWhole(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let last: Buffer | undefined
+  for await (const bytes of body) {
+    if (last !== undefined) yield last
+    last = bytes
+  }
+  if (last !== undefined) yield last
 }
 
 /** The pieces of a submission's payload in order, one at a time: the next is fetched once this one was used. */
