@@ -30,6 +30,7 @@ test('bash completes verbs, their options, their words, and files', async () => 
     'reference',
     'rehearse',
     'rejected',
+    'report',
     'reread',
     'resend',
     'restore',

@@ -27,7 +27,7 @@ export async function report(cli: Cli, runId: number | undefined, options: Repor
 }
 
 async function runNamed(db: Database, runId: number): Promise<Run> {
-  const [run] = await newestRuns(db, 1, { before: runId + 1 })
+  const [run] = await newestRuns(db, 1, { before: runId + 1, reports: 'whole' })
   if (run?.run_id === runId) return run
   throw new UsageError(
     `There is no run ${runId}, or not any more: nightferry runs lists those that there are, and housekeeping removes old ones.`,
