@@ -82,3 +82,11 @@ test('tonight tells of a night by hand where it is newer than the runs of the sc
   const night = await ran('nightly-sync')
   expect((await tonight()).run).toMatchObject({ run_id: night })
 })
+
+test('tonight repeats what the report of the last run remarks and what is worth knowing of it', async () => {
+  const push = await ran('push', 'partial')
+  const report = { remarks: ['3 rows rejected.'], notices: ['2 rows are gone.'], held: [], streams: [] }
+  await world.pool.query('update run set report = $2 where run_id = $1', [push, JSON.stringify(report)])
+  const { remarks, notices } = report
+  expect(await tonight()).toMatchObject({ remarks, notices })
+})

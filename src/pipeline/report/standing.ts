@@ -69,7 +69,7 @@ export function withRemarks({ report, ...run }: Run): Omit<Run, 'report'> & { re
 export async function newestOfJobs(db: Database, jobs: readonly string[]): Promise<Run[]> {
   const found = new Map<number, Run>()
   for (const job of jobs) {
-    const [newest] = await newestRuns(db, 1, { job: [job, night], whole: true, here: true })
+    const [newest] = await newestRuns(db, 1, { job: [job, night], whole: true, here: true, reports: 'whole' })
     if (newest !== undefined) found.set(newest.run_id, newest)
   }
   return [...found.values()].toSorted((one, other) => other.run_id - one.run_id)
