@@ -57,9 +57,10 @@ export class AnswerCache {
    * An answer that every page needs. The request waits for the first. What took little time is asked again each time;
    * what took long is given again for some times as long, and for a minute more until a newer one is there. Older than
    * that it may be of yesterday: the request waits for the newer one, and is told why there is none.
+   * @param make an answer of it that waits for its turn first calls `begin` then: the wait is no cost of its own.
    * @throws what `make` throws while the request waits.
    */
-  async often<T>(key: string, now: Date, make: () => Promise<T>): Promise<{ answer: T; asOf: Date }> {
+  async often<T>(key: string, now: Date, make: (begin: () => void) => Promise<T>): Promise<{ answer: T; asOf: Date }> {
     const kept = this.#kept.get(key)
     if (kept !== undefined && isYoung(kept.at, now, kept.tookMs * restFactor)) return given<T>(kept)
     const { done } = this.#computing.get(key) ?? this.#compute(key, now, make)
@@ -81,11 +82,14 @@ export class AnswerCache {
     return computing
   }
 
-  #compute(key: string, now: Date, make: () => Promise<unknown>): Computing {
+  #compute(key: string, now: Date, make: (begin: () => void) => Promise<unknown>): Computing {
     const compute = async () => {
-      const began = performance.now()
+      let began = performance.now()
+      const begin = () => {
+        began = performance.now()
+      }
       try {
-        const kept = { at: now, answer: await make(), tookMs: performance.now() - began }
+        const kept = { at: now, answer: await make(begin), tookMs: performance.now() - began }
         put(this.#kept, key, kept)
         return kept
       } finally {

@@ -125,6 +125,26 @@ describe('an answer that every page needs', () => {
     expect(make).toHaveBeenCalledTimes(1)
   })
 
+  it('an answer that every page needs and that waited for its turn is no dearer for that, and soon asked again', async () => {
+    const cache = new AnswerCache()
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0)
+    try {
+      const turn = async (begin: () => void) => {
+        clock.mockReturnValue(60_000)
+        begin()
+        clock.mockReturnValue(60_010)
+        return 'old'
+      }
+      await cache.often('a', at(0), turn)
+    } finally {
+      clock.mockRestore()
+    }
+    const { make, end } = slow<string>()
+    const asked = cache.often('a', at(500), make)
+    end('new')
+    expect(await asked).toMatchObject({ answer: 'new', asOf: at(500) })
+  })
+
   it('an answer that every page needs and that has become old is waited for, and why there is none is told each time', async () => {
     const cache = new AnswerCache()
     await cache.often('a', at(0), () => new Promise((resolve) => setTimeout(resolve, 100, 'old')))

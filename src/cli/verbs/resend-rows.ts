@@ -4,6 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/rows-to-retry.ts'
+import { isAnySuspended } from '../../db/ledger/suspended-hotels.ts'
 import { isPaused } from '../../db/runs/job-requests.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { resendAccepted, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
@@ -33,7 +34,7 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
   }
   if (options.dryRun && options.run) throw new UsageError('--dry-run and --run: choose one')
   if (options.run) requireToRun(cli, options)
-  const marked = await withDatabase(
+  const [marked, suspended] = await withDatabase(
     cli,
     options,
     async ({ db }, config) => {
@@ -44,11 +45,12 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
         ? await countRetryable(db, carried, filter)
         : await retryRejected({ db, now: cli.now }, carried, filter, actingUser(cli))
       if (total(streams) === 0) await requireHotel(db, options.partnerId)
-      return { total: total(streams), streams, rows, held_run: await findHeldRun(db, requirementsOf(config)) }
+      const held_run = await findHeldRun(db, requirementsOf(config))
+      return [{ total: total(streams), streams, rows, held_run }, await suspendedWords(db)] as const
     },
     options.dryRun ? 'read' : 'write',
   )
-  if (!options.json) describe(cli, options, marked)
+  if (!options.json) describe(cli, options, marked, suspended)
   const print = (ended: object = {}) => {
     if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...ended })
   }
@@ -107,7 +109,12 @@ type Marked = {
   rows: Awaited<ReturnType<typeof retryableRows>>
 }
 
-function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows: some, held_run }: Marked): void {
+function describe(
+  cli: Cli,
+  options: RetryOptions,
+  { total: rows, streams, rows: some, held_run }: Marked,
+  suspended: readonly string[],
+): void {
   if (rows === 0) {
     printLine(
       cli.stdout,
@@ -120,7 +127,18 @@ function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows:
     const said = [code, reason].filter((part) => part !== null).join(': ')
     return readable(`  ${partner_id}  ${stream}  ${row_key}  ${said}`)
   })
-  printMarked(cli, options, { total: rows, streams, remarks: held_run === null ? [] : [held], shown })
+  printMarked(cli, options, {
+    total: rows,
+    streams,
+    remarks: [...(held_run === null ? [] : [held]), ...suspended],
+    shown,
+  })
+}
+
+/** That what was marked does not go out with the next run where its hotel is suspended. */
+async function suspendedWords(db: Database): Promise<string[]> {
+  if (!(await isAnySuspended(db))) return []
+  return ['Rows of suspended hotels wait until these are resumed: nightferry hotels lists them.']
 }
 
 function total(streams: readonly RetryCounts[]): number {
@@ -213,7 +231,12 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
       const { changed, beyond_guard } = told
       const first = [...(options.beyondGuard ? [] : guardWords(beyond_guard)), ...changedWords(changed)]
-      printMarked(cli, options, { total, streams, remarks: [...first, ...remarks], shown })
+      printMarked(cli, options, {
+        total,
+        streams,
+        remarks: [...first, ...remarks, ...(await suspendedWords(db))],
+        shown,
+      })
       return exitCodes.well
     },
     'write',

@@ -22,6 +22,13 @@ export function isSuspended(partnerId: RawBuilder<unknown> = sql`row.partner_id`
 export const isParkedAsSuspended = (state: RawBuilder<unknown>): RawBuilder<boolean> =>
   sql<boolean>`(${state} = 'parked' and ${isSuspended()})`
 
+/** Whether nothing is sent of some hotels. */
+export async function isAnySuspended(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ any: boolean }>`
+    select exists (select from suspended_hotel) or exists (select from pilot) as "any"`.execute(db)
+  return rows[0]?.any === true
+}
+
 /** Why nothing is sent of the hotel of a `row`: what a person has yet to end comes before what the next run ends. */
 const suspensionOfRow = sql`(
   select by, reason, suspended_by, suspended_at, resumed_by, resumed_at

@@ -115,8 +115,8 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   }
   const backlogs = new AnswerCache()
   const backlog = async (): Promise<Backlog | null> => {
-    const counted = backlogs.often('backlog', new Date(), () =>
-      countBacklog(db, (own) => measureBacklog(own, deps)).catch((error: Error) => {
+    const counted = backlogs.often('backlog', new Date(), (begin) =>
+      countBacklog(db, (own) => measureBacklog(own, deps), begin).catch((error: Error) => {
         // However late: the scrape that asked has its answer by now, and numbers of long ago would stand for ever.
         deps.tellTrouble('metrics_not_measured', error)
         for (const metric of Object.values(waiting)) metric.reset()

@@ -128,9 +128,11 @@ export const ledgerRoutes: readonly Route[] = [
     handle: async (context, { query }) => {
       const { db, deps } = context
       const requires = requirementsOf(deps.config)
-      const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), () =>
-        countBacklog(db, (own) =>
-          causesOfRows(own, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
+      const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), (begin) =>
+        countBacklog(
+          db,
+          (own) => causesOfRows(own, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
+          begin,
         ),
       )
       const { rows: causes, more: others } = cutAt(answer, query.limit)

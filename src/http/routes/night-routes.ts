@@ -158,8 +158,8 @@ export const nightRoutes: readonly Route[] = [
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
       const key = `needs ${run?.run_id} ${run?.state}`
-      const { answer, asOf } = await cacheOf(context).often(key, now, () =>
-        countBacklog(db, (own) => needsWithCauses(own, requires)),
+      const { answer, asOf } = await cacheOf(context).often(key, now, (begin) =>
+        countBacklog(db, (own) => needsWithCauses(own, requires), begin),
       )
       const { needs, causes, moreCauses } = answer
       const held = await waitingPlans(db, requires)
