@@ -1,10 +1,4 @@
-import {
-  type DifferenceFilter,
-  lastComparison,
-  lastRowComparisons,
-  listDifferences,
-  listRowDifferences,
-} from '../../db/differences/difference-records.ts'
+import { type DifferenceFilter, lastComparison, lastRowComparisons, listDifferences, listRowDifferences } from '../../db/differences/difference-records.ts'
 import {
   type DifferenceKind,
   type DifferencesView,
