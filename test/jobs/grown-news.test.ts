@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { RunAsked } from '../../src/db/tables/run-tables.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
-import { expectNews, tellNews } from '../../src/jobs/watches.ts'
+import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import { json, refusal, type ScriptedService, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, ferry, hook, stored, withNews } from './news-world.ts'
 

@@ -1,4 +1,10 @@
-import { type DifferenceFilter, lastComparison, lastRowComparisons, listDifferences, listRowDifferences } from '../../db/differences/difference-records.ts'
+import {
+  type DifferenceFilter,
+  lastComparison,
+  lastRowComparisons,
+  listDifferences,
+  listRowDifferences,
+} from '../../db/differences/difference-records.ts'
 import {
   type DifferenceKind,
   type DifferencesView,
