@@ -1,6 +1,6 @@
 import { type Action, type ActionFilter, listActions } from '../../db/actions/list-actions.ts'
-import { given } from '../../db/ledger/row-state.ts'
 import { type ActionVerb, actionVerbs } from '../../db/tables/run-tables.ts'
+import { given } from '../../given.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'
 import { csv, moment } from '../show/readable.ts'

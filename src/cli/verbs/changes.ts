@@ -1,5 +1,5 @@
-import { given } from '../../db/ledger/row-state.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
+import { given } from '../../given.ts'
 import {
   type ChangeCounts,
   type ChangeFilter,

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { keepRunning } from '../../embedded/open-cluster.ts'
 import { loadContract } from '../../exchange/contract.ts'
+import { given } from '../../given.ts'
 import { boundResident } from '../../heap.ts'
 import { suggestStreams } from '../../init/suggest-streams.ts'
 import { writtenConfig } from '../../init/written-config.ts'
@@ -152,13 +153,6 @@ function refuseMixed({ world, calculators }: SandboxOptions): void {
 /** Result files are next door, unless there is no telling where that is. */
 function nextPort(port: number): number {
   return port === 0 || port === 65_535 ? 0 : port + 1
-}
-
-/** The options that were given: an absent one must stay absent, so that its default holds. */
-function given<T extends object>(options: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>
-  }
 }
 
 type Started = Pick<RunningSandbox, 'url' | 'filesUrl'> & {

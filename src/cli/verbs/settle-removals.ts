@@ -1,7 +1,7 @@
 import { night } from '../../config/known-names.ts'
 import type { Database } from '../../db/database.ts'
-import { given } from '../../db/ledger/row-state.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
+import { given } from '../../given.ts'
 import { acceptRemovalsOf, bringBack, partsWords, total } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'

@@ -3,15 +3,8 @@ import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from './parked-reason.ts'
 import type { Requires } from './requirements.ts'
-import {
-  isAmongPending,
-  newestAmongPending,
-  passes,
-  type RowFilter,
-  type RowState,
-  rowState,
-  splitFilter,
-} from './row-state.ts'
+import { passes, type RowFilter, splitFilter } from './row-filter.ts'
+import { isAmongPending, newestAmongPending, type RowState, rowState } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
 import { shortContent } from './short-content.ts'
 import { isSuspended } from './suspended-hotels.ts'

@@ -3,8 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
-import type { RowFilter } from '../../db/ledger/row-state.ts'
-import { given } from '../../db/ledger/row-state.ts'
+import type { RowFilter } from '../../db/ledger/row-filter.ts'
 import {
   countLeftOut,
   countResendable,
@@ -15,6 +14,7 @@ import {
 } from '../../db/ledger/rows-again.ts'
 import { markForRetry, type RetryCounts } from '../../db/ledger/rows-to-retry.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
+import { given } from '../../given.ts'
 import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
 import { type EarlierCursor, earlierCursor } from '../delta/where-to-read.ts'
 import { ActionRefused, type Deps } from '../deps.ts'

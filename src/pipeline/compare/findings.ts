@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { isSince } from '../../db/ledger/row-state.ts'
+import { isSince } from '../../db/ledger/row-standing.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { RowComparison } from '../../db/tables/difference-tables.ts'
 

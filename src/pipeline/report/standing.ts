@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Database, Hurry } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
-import { statusCounts } from '../../db/ledger/row-state.ts'
+import { statusCounts } from '../../db/ledger/status-counts.ts'
 import {
   hasCarried,
   isForDestination,

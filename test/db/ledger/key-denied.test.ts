@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
-import { statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { closeBreaker, deniedKeyInUse, openBreaker, reserveCalls } from '../../../src/db/service-key/service-key.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
-import { statusCounts } from '../../../src/db/ledger/row-state.ts'
+import { statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { rereadStream } from '../../../src/pipeline/actions/act-on-rows.ts'
