@@ -12,11 +12,11 @@ import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
 import { findMissingNew } from './landing/after-landing.ts'
+import { forgetSnapshot } from './landing/kept-snapshot.ts'
 import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
 import { findMissing } from './landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import {
-  forgetSnapshot,
   isNewStream,
   lockReading,
   noteNullCursors,
