@@ -75,6 +75,21 @@ export function csv(columns: readonly string[], rows: readonly (readonly (string
   return [columns, ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('')
 }
 
+/** The same of rows whose cells bear the names of the columns. */
+export function csvByName<Name extends string>(
+  columns: readonly Name[],
+  rows: readonly { readonly [name in Name]: string | number | boolean | Date | null }[],
+): string {
+  const cell = (value: string | number | boolean | Date | null) => {
+    if (value instanceof Date) return value.toISOString()
+    return typeof value === 'boolean' ? String(value) : value
+  }
+  return csv(
+    columns,
+    rows.map((row) => columns.map((name) => cell(row[name]))),
+  )
+}
+
 function csvCell(value: string | number | null): string {
   if (value === null) return ''
   if (typeof value === 'number') return String(value)

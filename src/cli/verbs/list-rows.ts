@@ -11,7 +11,7 @@ import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { type FilterOptions, namedFilters } from '../option-values.ts'
 import { filterOf, readContract, requireStream } from '../read-config.ts'
-import { counted, csv, moment, shortened } from '../show/readable.ts'
+import { counted, csvByName, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
@@ -60,7 +60,7 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
         rows.map((row) => ({ state, ...row })),
       )
     } else if (options.csv) {
-      cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+      cli.stdout.write(csvByName(csvColumns, rows.map(withWords)))
     } else if (rows.length === 0) {
       printLine(cli.stdout, nothingFound(state, options))
     } else {
@@ -128,23 +128,7 @@ const csvColumns = [
   'at',
   'retry_asked',
   'policy_after',
-]
-
-function csvRow(row: ListedRow): (string | number | null)[] {
-  return [
-    row.partner_id,
-    row.stream,
-    row.row_key,
-    rowWords(row.stream, row.content),
-    row.code,
-    row.reason,
-    row.submission_id,
-    row.correlation_id,
-    row.at.toISOString(),
-    String(row.retry_asked),
-    row.policy_after?.toISOString() ?? null,
-  ]
-}
+] as const
 
 /** `nightferry parked`: how many rows of each hotel wait for the same, the most first; `--rows` lists each of them. */
 export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCode> {
@@ -195,7 +179,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
     const { rows, cut } = cutList(cli, options, await driftRows(db, stream, limit + 1))
     if (options.json || options.csv) {
       if (options.json) printJson(cli.stdout, rows)
-      else cli.stdout.write(csv(driftColumns, rows.map(driftRow)))
+      else cli.stdout.write(csvByName(driftColumns, rows.map(withWords)))
       return exitCodes.well
     }
     printLine(
@@ -230,18 +214,8 @@ const driftColumns = [
   'outcome',
   'accepted_at',
   'gone_since',
-]
+] as const
 
-function driftRow(row: DriftRow): (string | number | null)[] {
-  return [
-    row.partner_id,
-    row.stream,
-    row.row_key,
-    rowWords(row.stream, row.content),
-    row.why,
-    row.company_id,
-    row.outcome,
-    row.accepted_at?.toISOString() ?? null,
-    row.gone_since.toISOString(),
-  ]
+function withWords<Row extends ListedRow | DriftRow>(row: Row): Row & { row: string } {
+  return { ...row, row: rowWords(row.stream, row.content) }
 }

@@ -7,7 +7,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
-import { counted, csv, readableJson } from '../show/readable.ts'
+import { counted, csvByName, readableJson } from '../show/readable.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 import { type SubmissionsOptions, submissionsTable } from './list-runs.ts'
@@ -37,7 +37,7 @@ async function printRows(cli: Cli, db: Database, id: number, options: Submission
   const gone =
     lost > 0 ? `It carried ${counted(lost, 'more row')}, of which nothing is kept (housekeeping.keepRunsDays).` : null
   if (options.json) printJson(cli.stdout, { ...submission, carried: rows })
-  else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+  else if (options.csv) cli.stdout.write(csvByName(csvColumns, rows))
   else {
     printLine(cli.stdout, submissionsTable([submission]))
     printLine(cli.stdout, `\n${rows.length === 0 ? nothingCarried(submission, partnerId) : asTable(rows)}`)
@@ -67,12 +67,7 @@ function asTable(rows: readonly CarriedRow[]): string {
   )
 }
 
-const csvColumns = ['partner_id', 'stream', 'row_key', 'outcome', 'code', 'reason', 'sent_hash', 'unchanged']
-
-function csvRow(row: CarriedRow): (string | number | null)[] {
-  const { partner_id, stream, row_key, outcome, code, reason, sent_hash, unchanged } = row
-  return [partner_id, stream, row_key, outcome, code, reason, sent_hash, unchanged === null ? null : String(unchanged)]
-}
+const csvColumns = ['partner_id', 'stream', 'row_key', 'outcome', 'code', 'reason', 'sent_hash', 'unchanged'] as const
 
 async function printBody(
   cli: Cli,
