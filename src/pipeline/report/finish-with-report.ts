@@ -25,8 +25,8 @@ import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { streamNamesOf } from '../streams/our-streams.ts'
 import { notCarriedRemarks } from './carried.ts'
 import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
-import { askAgedBy, daysBefore, keptRemarks } from './reckon-age.ts'
-import { judge, logFinished, type RunReport } from './report.ts'
+import { askAgedBy, daysBefore, keptDays, keptRemarks } from './reckon-age.ts'
+import { emptyReport, judge, logFinished, type RunReport } from './report.ts'
 import {
   comparisonNotices,
   documentRemarks,
@@ -114,13 +114,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {
-    run_id: run.run_id,
-    job: run.job,
-    trigger: run.trigger,
-    started_at: run.started_at,
-    finished_at: finishedAt,
-    duration_ms: finishedAt.getTime() - run.started_at.getTime(),
-    resumed: run.resumed,
+    ...emptyReport(run, finishedAt),
     verdict,
     remarks,
     notices: [
@@ -152,25 +146,22 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   logFinished(deps.logger, report)
 }
 
+const takesMostRoom = ['payloads', 'value_changes', 'removed_values', 'webhook_events', 'application_events'] as const
+
 /**
  * Removes what takes most room, and no run reads: also where nobody lets the job housekeeping do it.
  * @returns what the report remarks where nothing may be removed.
  */
 async function forgetOld(deps: Deps): Promise<string[]> {
   const { config, db, logger } = deps
-  const kinds = [
-    ['payloads', config.push.keepPayloadsDays],
-    ['value_changes', config.pull.keepHistoryDays],
-    ['removed_values', config.pull.keepRemovedDays],
-    ['webhook_events', config.webhooks.keepDays],
-    ['application_events', config.webhooks.keepApplicationDays],
-  ] as const
+  const days = keptDays(config)
+  const kinds = takesMostRoom.map((kind) => [kind, days[kind]] as const)
   const agedBy = await askAgedBy(deps)
   if (agedBy === null) return await keptRemarks(deps, kinds)
-  for (const [kind, days] of kinds) {
-    if (days === 0) continue
-    const rows = await removeOld(db, kind, daysBefore(days, agedBy))
-    if (rows > 0) logger.info({ kind, rows, days }, 'old_rows_removed')
+  for (const [kind, kept] of kinds) {
+    if (kept === 0) continue
+    const rows = await removeOld(db, kind, daysBefore(kept, agedBy))
+    if (rows > 0) logger.info({ kind, rows, days: kept }, 'old_rows_removed')
   }
   return []
 }

@@ -4,7 +4,7 @@ import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { NameChange, SearchReport } from '../../db/runs/search-reports.ts'
 import type { InputComparison, RowComparison } from '../../db/tables/difference-tables.ts'
-import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
+import type { GuardPlan, Run, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
 import { amountOf, comparisonRemarks, overdueRemarks } from './report-words.ts'
@@ -39,6 +39,32 @@ export type RunReport = {
   comparisons: RowComparison[]
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
   refused: RowNotAccepted[]
+}
+
+/** The report of a run that found nothing to tell of. Pure. */
+export function emptyReport(run: Run, finishedAt: Date): RunReport {
+  return {
+    run_id: run.run_id,
+    job: run.job,
+    trigger: run.trigger,
+    started_at: run.started_at,
+    finished_at: finishedAt,
+    duration_ms: finishedAt.getTime() - run.started_at.getTime(),
+    resumed: run.resumed,
+    verdict: 'succeeded',
+    remarks: [],
+    notices: [],
+    held: [],
+    streams: [],
+    submissions: [],
+    searches: [],
+    documents: [],
+    renamed: [],
+    not_renewed: [],
+    comparison: null,
+    comparisons: [],
+    refused: [],
+  }
 }
 
 /** A stream whose changes a person has to approve, as the run left it. */
