@@ -1,12 +1,7 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import {
-  type DriftRow,
-  driftRows,
-  type ListedRow,
-  type ListedState,
-  parkedGroups,
-  rowsInState,
-} from '../../db/ledger/rows-in-state.ts'
+import { type DriftRow, driftRows } from '../../db/ledger/drift-rows.ts'
+import { parkedGroups } from '../../db/ledger/parked-groups.ts'
+import { type ListedRow, type ListedState, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { type FilterOptions, namedFilters } from '../option-values.ts'

@@ -3,7 +3,7 @@ import { requirementsOf, requireSettings } from '../../config/require-settings.t
 import { type Config, settings } from '../../config/schema.ts'
 import { passwordsOf } from '../../config/show-config.ts'
 import { createDatabase, createPool, type Database } from '../../db/database.ts'
-import { parkedRowIds } from '../../db/ledger/rows-in-state.ts'
+import { parkedRowIds } from '../../db/ledger/parked-groups.ts'
 import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
 import { copyInUse, newestCopy } from '../../db/own-server.ts'
 import { createExchangeClient } from '../../exchange/client.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { RowNotAccepted } from '../../db/ledger/rows-in-state.ts'
+import type { RowNotAccepted } from '../../db/ledger/rows-not-accepted.ts'
 import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { NameChange, SearchReport } from '../../db/runs/search-reports.ts'

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
+import { parkedRowIds } from '../../db/ledger/parked-groups.ts'
 import type { Requires } from '../../db/ledger/requirements.ts'
-import { type ListedRow, parkedRowIds, rowsInState } from '../../db/ledger/rows-in-state.ts'
+import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
-import { pageOfRows, rowsInState, rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
+import { pageOfRows, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { rowsNotAccepted } from '../../../src/db/ledger/rows-not-accepted.ts'
 import { newestRuns } from '../../../src/db/runs/newest-runs.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { unjudgedRows } from '../../../src/pipeline/preflight/judgements.ts'
