@@ -46,7 +46,12 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
   const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
     const policies = resendPolicies(config, readContract(cli, config))
-    const found = await rowsInState(db, state, requirementsOf(config), policies, filter, options.limit + 1)
+    const found = await rowsInState(db, state, {
+      requires: requirementsOf(config),
+      policies,
+      filter,
+      limit: options.limit + 1,
+    })
     if (found.length === 0) await requireHotel(db, options.partnerId)
     const { rows, cut } = cutList(cli, options, found)
     if (options.json) {

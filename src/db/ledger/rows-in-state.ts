@@ -33,36 +33,34 @@ export type ListedRow = {
 
 type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits; row_id: number; exact: string }
 
+/** Which rows of a state are asked for. */
+type RowsAsked = { requires: Requires; filter?: RowFilter; limit: number }
+
+type ListAsked = RowsAsked & { policies?: readonly ResendPolicy[] }
+
 /** Rows in one state, newest first, with the reason in words that a person can act on. */
-export async function rowsInState(
-  db: Database,
-  state: ListedState,
-  requires: Requires,
-  policies: readonly ResendPolicy[],
-  filter: RowFilter,
-  limit: number,
-): Promise<ListedRow[]> {
-  return (await pageOfRows(db, state, requires, policies, filter, limit, null, sql`row.content`)).rows
+export async function rowsInState(db: Database, state: ListedState, asked: ListAsked): Promise<ListedRow[]> {
+  return (await pageOfRows(db, state, { ...asked, content: sql`row.content` })).rows
 }
 
 /** The last row of a page: its moment as the database prints it, because no Date is as exact, and its number. */
 export type RowPlace = { at: string; rowId: number }
 
+type PageAsked = ListAsked & {
+  /** Where the page before ended; null: the first page. */
+  past?: RowPlace | null
+  /** What is shown of each content; by default its long texts are cut. */
+  content?: RawBuilder<unknown>
+}
+
 /**
  * The same, a page at a time.
- * @param past where the page before ended; null: the first page.
- * @param content what is shown of each content; by default its long texts are cut.
  * @returns `next`: where this one ended; null if there is no further row.
  */
 export async function pageOfRows(
   db: Database,
   state: ListedState,
-  requires: Requires,
-  policies: readonly ResendPolicy[],
-  filter: RowFilter,
-  limit: number,
-  past: RowPlace | null,
-  content: RawBuilder<unknown> = shortContent(sql`row.content`),
+  { requires, policies = [], filter = {}, limit, past = null, content = shortContent(sql`row.content`) }: PageAsked,
 ): Promise<{ rows: ListedRow[]; next: RowPlace | null }> {
   const { code, reason, at } = told[state]
   const further =
@@ -121,14 +119,14 @@ type RowCause = {
   last_at: Date
 }
 
-/** The causes of rows in one state, those with the most rows first. */
+/**
+ * The causes of rows in one state, those with the most rows first.
+ * @param also what must hold of a `row` besides.
+ */
 export async function causesOfRows(
   db: Database,
   state: ListedState,
-  requires: Requires,
-  filter: RowFilter,
-  limit: number,
-  also: RawBuilder<boolean> = sql<boolean>`true`,
+  { requires, filter = {}, limit, also = sql<boolean>`true` }: RowsAsked & { also?: RawBuilder<boolean> },
 ): Promise<RowCause[]> {
   const { code, reason, at } = told[state]
   const { rows } = await sql<RowCause>`

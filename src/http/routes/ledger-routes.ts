@@ -91,15 +91,13 @@ export const ledgerRoutes: readonly Route[] = [
     query: z.strictObject({ state, limit, cursor, ...filterFields }),
     answers: { 200: z.object({ rows: z.array(listedRow), next: z.string().nullable() }) },
     handle: async ({ db, deps }, { query }) => {
-      const { rows, next } = await pageOfRows(
-        db,
-        query.state,
-        requirementsOf(deps.config),
-        resendPolicies(deps.config, deps.contract),
-        rowFilter(deps.config, query),
-        query.limit,
-        placeOf(place, query.cursor),
-      )
+      const { rows, next } = await pageOfRows(db, query.state, {
+        requires: requirementsOf(deps.config),
+        policies: resendPolicies(deps.config, deps.contract),
+        filter: rowFilter(deps.config, query),
+        limit: query.limit,
+        past: placeOf(place, query.cursor),
+      })
       return { rows, next: cursorOf(next) }
     },
   }),
@@ -133,7 +131,8 @@ export const ledgerRoutes: readonly Route[] = [
       const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), (begin) =>
         countBacklog(
           db,
-          (own) => causesOfRows(own, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
+          (own) =>
+            causesOfRows(own, query.state, { requires, filter: rowFilter(deps.config, query), limit: query.limit + 1 }),
           begin,
         ),
       )

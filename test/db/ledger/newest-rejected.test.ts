@@ -61,7 +61,7 @@ describe('rejected rows', () => {
     const seen: string[] = []
     let past: RowPlace | null = null
     do {
-      const page = await pageOfRows(ledger.db, 'rejected', {}, [], {}, 7, past)
+      const page = await pageOfRows(ledger.db, 'rejected', { requires: {}, limit: 7, past })
       seen.push(...page.rows.map(({ partner_id }) => partner_id))
       past = page.next
     } while (past !== null)
@@ -71,7 +71,7 @@ describe('rejected rows', () => {
 
   it('the newest rejected rows that pass a filter are found also where none of the newest passes it', async () => {
     const listed = async (filter: RowFilter) =>
-      (await rowsInState(ledger.db, 'rejected', {}, [], filter, 3)).map(({ partner_id }) => partner_id)
+      (await rowsInState(ledger.db, 'rejected', { requires: {}, filter, limit: 3 })).map(({ partner_id }) => partner_id)
     const oldest = (await inOrder()).at(-1) ?? ''
     expect(await listed({ partnerId: oldest })).toEqual([oldest])
     expect(await listed({ reason: 'like that', stream: 'properties' })).toEqual((await inOrder()).slice(0, 3))
@@ -96,7 +96,7 @@ describe('rejected rows', () => {
         }
         const after = past ? await placeOf(trx, shown) : null
         const before = await count()
-        const page = await pageOfRows(trx, 'rejected', {}, [], filter, 20, after)
+        const page = await pageOfRows(trx, 'rejected', { requires: {}, filter, limit: 20, past: after })
         expect(page.rows).toHaveLength(shown)
         return (await count()) - before
       })

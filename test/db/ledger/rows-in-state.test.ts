@@ -48,7 +48,7 @@ async function outcome(partnerId: string, name: string, code: string, reason: st
 }
 
 const listed = async (state: ListedState, filter: RowFilter = {}) =>
-  await rowsInState(ledger.db, state, requires, [], filter, 100)
+  await rowsInState(ledger.db, state, { requires, filter, limit: 100 })
 const ids = async (state: ListedState, filter: RowFilter = {}) =>
   (await listed(state, filter)).map(({ partner_id }) => partner_id).sort()
 
@@ -109,7 +109,9 @@ describe('parked rows', () => {
   it('parked rows name what is wrong with the row that they wait for now, not what was said of an earlier content', async () => {
     const reasons = async (partnerId: string) => [
       (await listed('parked', { partnerId })).map(({ reason }) => reason),
-      (await causesOfRows(ledger.db, 'parked', requires, { partnerId }, 10)).map(({ reason }) => reason),
+      (await causesOfRows(ledger.db, 'parked', { requires, filter: { partnerId }, limit: 10 })).map(
+        ({ reason }) => reason,
+      ),
       (await traceRows(ledger.db, partnerId, requires, []))
         .filter(({ stream }) => stream === 'framework_answers')
         .map(({ reason }) => reason),

@@ -64,8 +64,8 @@ it('rows of a stream that was taken out need nobody, and are not the oldest chan
   ])
   expect(await rowsNotAccepted(ledger.db, now, 10)).toEqual([])
   for (const state of some(states)) {
-    const rows = await rowsInState(ledger.db, state, now, [], {}, 10)
-    const causes = await causesOfRows(ledger.db, state, now, {}, 10)
+    const rows = await rowsInState(ledger.db, state, { requires: now, limit: 10 })
+    const causes = await causesOfRows(ledger.db, state, { requires: now, limit: 10 })
     expect(rows.filter(({ stream }) => stream === 'cars')).toEqual([])
     expect(causes.filter(({ stream }) => stream === 'cars')).toEqual([])
   }
@@ -85,7 +85,7 @@ it('a trace says that no run sends rows of a stream that was taken out, with wha
 })
 
 it('a row that requires one of a stream that was taken out says so, and not that the next run sends that one', async () => {
-  const [row, ...more] = await rowsInState(ledger.db, 'parked', now, [], {}, 10)
+  const [row, ...more] = await rowsInState(ledger.db, 'parked', { requires: now, limit: 10 })
   expect(more).toEqual([])
   expect(row).toMatchObject({
     stream: 'rooms',
