@@ -100,7 +100,9 @@ async function finish(deps: Deps, run: Run): Promise<StepResult> {
     verdict: remarks.length > 0 ? 'partial' : 'succeeded',
     remarks,
   } as const
-  await db.transaction().execute((trx) => finishRun(trx, run.run_id, report.verdict, report, finishedAt))
+  await db
+    .transaction()
+    .execute((trx) => finishRun(trx, run.run_id, { verdict: report.verdict, report, finishedAt, carried: null }))
   logFinished(logger, report)
   return 'done'
 }

@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { type CarriedRow, carriedRows, countCarried, submissionOf } from '../../db/runs/carried-rows.ts'
-import type { Contract } from '../../exchange/contract.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
@@ -88,8 +87,17 @@ async function printBody(
   }
   const content = readPayload(db, id)
   try {
-    if (partnerId === undefined) await print(cli, content)
-    else await printElements(cli, db, id, readContract(cli, config), body.kind, partnerId, content)
+    if (partnerId === undefined) {
+      await print(cli, content)
+      return
+    }
+    const { elementsOfHotel } = await import('../../pipeline/push/sending/elements-of-hotel.ts')
+    const elements = elementsOfHotel(readContract(cli, config), body.kind, partnerId, content)
+    if (await printElements(cli, elements)) return
+    await requireHotel(db, partnerId)
+    throw new UsageError(
+      `Nothing in the body of submission ${id} names hotel ${partnerId}; nightferry trace ${partnerId} shows in which it travelled.`,
+    )
   } catch (error) {
     throw await whyUnread(db, body, keptDays, error)
   }
@@ -112,28 +120,13 @@ function unlessUnread(error: unknown): void {
   if ((error as { code?: unknown }).code !== 'EPIPE') throw error
 }
 
-/** The elements of one hotel as a JSON list, each as it was sent. */
-async function printElements(
-  cli: Cli,
-  db: Database,
-  id: number,
-  contract: Contract,
-  kind: string,
-  partnerId: string,
-  content: Readable,
-): Promise<void> {
-  const { elementsOfHotel } = await import('../../pipeline/push/sending/elements-of-hotel.ts')
+/** The elements of one hotel as a JSON list, each as it was sent. @returns whether there are any. */
+async function printElements(cli: Cli, elements: AsyncIterable<string>): Promise<boolean> {
   let found = 0
-  for await (const element of elementsOfHotel(contract, kind, partnerId, content)) {
+  for await (const element of elements) {
     cli.stdout.write(`${found === 0 ? '[' : ','}\n${readableJson(element)}`)
     found += 1
   }
-  if (found > 0) {
-    printLine(cli.stdout, '\n]')
-    return
-  }
-  await requireHotel(db, partnerId)
-  throw new UsageError(
-    `Nothing in the body of submission ${id} names hotel ${partnerId}; nightferry trace ${partnerId} shows in which it travelled.`,
-  )
+  if (found > 0) printLine(cli.stdout, '\n]')
+  return found > 0
 }

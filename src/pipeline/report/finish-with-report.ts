@@ -87,7 +87,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     searches.flatMap((search) => search.left_out_properties.map(({ property_id }) => property_id)),
   )
   const unobtainable = await unobtainableProperties(db, config.pull, deps.contract, leftOut)
-  const judged = judge(streams, submissions, searches, held, refused, comparison)
+  const judged = judge({ streams, submissions, searches, held, keyDenied: refused, comparison })
   const overdueSearches = overdueSearchRemarks(
     submissions.filter(({ kind }) => kind === searchKind),
     overdueCode,
@@ -142,7 +142,9 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const carried = verdict !== 'failed' && held.length === 0 && notCarried.length === 0
   await db
     .transaction()
-    .execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt, carriesData(run.job) ? carried : null))
+    .execute((trx) =>
+      finishRun(trx, run.run_id, { verdict, report, finishedAt, carried: carriesData(run.job) ? carried : null }),
+    )
   logFinished(deps.logger, report)
 }
 

@@ -104,18 +104,21 @@ export function imbalances(streams: readonly StreamReport[]): string[] {
 export const rejectedWords = 'rejected by the service'
 export const withheldWords = 'rejected before and unchanged since, and not sent again'
 
+/** What a run did, and what it met. */
+type Judged = Pick<RunReport, 'streams' | 'submissions' | 'searches'> &
+  Partial<Pick<RunReport, 'held' | 'comparison'>> & {
+    /** Why the service does not accept the key; null while it does. */
+    keyDenied?: string | null
+  }
+
 /**
  * The verdict of a finished run and the reasons for it. Pure. `partial`: finished, and something needs a person.
  * `failed`: the counts do not add up, so nothing that the report says can be trusted.
  */
-export function judge(
-  streams: readonly StreamReport[],
-  submissions: readonly SubmissionReport[],
-  searches: readonly SearchReport[],
-  held: readonly HeldStream[] = [],
-  keyDenied: string | null = null,
-  comparison: InputComparison | null = null,
-): { verdict: Verdict; remarks: string[] } {
+export function judge({ streams, submissions, searches, held = [], keyDenied = null, comparison = null }: Judged): {
+  verdict: Verdict
+  remarks: string[]
+} {
   const wrong = imbalances(streams)
   if (wrong.length > 0) {
     return { verdict: 'failed', remarks: wrong.map((sentence) => `The counts do not add up. ${sentence}.`) }

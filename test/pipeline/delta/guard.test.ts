@@ -104,7 +104,10 @@ describe('the guard', () => {
     await countPending(ferry.ledger.db, run)
     const streams = await ferry.ledger.db.transaction().execute((trx) => streamReports(trx, run, { properties: [] }))
     expect(imbalances(streams)).toEqual([])
-    return { stream: streams[0], ...judge(streams, [], [], await plansOf(ferry.ledger.db, run)) }
+    return {
+      stream: streams[0],
+      ...judge({ streams, submissions: [], searches: [], held: await plansOf(ferry.ledger.db, run) }),
+    }
   }
   const gone = async () =>
     (
