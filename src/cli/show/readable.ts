@@ -49,16 +49,6 @@ export function moment(at: Date | string | null): string {
   return at === null ? '–' : new Date(at).toISOString().replace('T', ' ').slice(0, 19)
 }
 
-export function grouped(count: number): string {
-  return count.toLocaleString('en-GB')
-}
-
-/** A count with its noun: 1 page, 2 pages, 1 company, 2 companies. */
-export function counted(count: number, noun: string): string {
-  if (count === 1) return `1 ${noun}`
-  return `${grouped(count)} ${noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
-}
-
 /** How much room something takes, to three digits: `1.2 GB`. Pure. */
 export function byteWords(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { counted } from '../../counted.ts'
 import {
   abandonSubmission,
   adoptTask,
@@ -13,7 +14,7 @@ import { isId } from '../../pipeline/streams/rules/row-content.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { openIdleFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
-import { counted, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 import { toItsEnd } from '../whole-process.ts'
 import { actingUser } from '../with-database.ts'
 

@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../counted.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
 import { given } from '../../given.ts'
 import {
@@ -11,7 +12,7 @@ import {
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { namedFilters } from '../option-values.ts'
-import { counted, csvByName, grouped, moment, shortened } from '../show/readable.ts'
+import { csvByName, moment, shortened } from '../show/readable.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { grouped } from '../../counted.ts'
 import { keepRunning } from '../../embedded/open-cluster.ts'
 import { loadContract } from '../../exchange/contract.ts'
 import { given } from '../../given.ts'
@@ -25,7 +26,7 @@ import { mirrorWorld } from '../mirror-world.ts'
 import { openEmbedded } from '../open-embedded.ts'
 import { packagedConfig, readConfig, readContract } from '../read-config.ts'
 import type { SandboxChoices } from '../sandbox-options.ts'
-import { grouped, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 import { untilSignal } from '../whole-process.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices

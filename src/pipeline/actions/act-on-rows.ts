@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
@@ -260,10 +261,10 @@ export async function bringBack(
 /** What was removed or brought back, as a person reads it. Pure. */
 export function partsWords({ companies, calculators, values, properties }: Accepted | Restored): string {
   return [
-    `${values} ${values === 1 ? 'value' : 'values'}`,
-    `${properties} ${properties === 1 ? 'property value' : 'property values'}`,
-    `${calculators} ${calculators === 1 ? 'calculator' : 'calculators'}`,
-    `${companies} ${companies === 1 ? 'company' : 'companies'}`,
+    counted(values, 'value'),
+    counted(properties, 'property value'),
+    counted(calculators, 'calculator'),
+    counted(companies, 'company'),
   ].join(', ')
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { counted, grouped } from '../../counted.ts'
 import type { RowNotAccepted } from '../../db/ledger/rows-not-accepted.ts'
 import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
@@ -7,7 +8,7 @@ import type { InputComparison, RowComparison } from '../../db/tables/difference-
 import type { GuardPlan, Run, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
-import { amountOf, comparisonRemarks, overdueRemarks } from './report-words.ts'
+import { comparisonRemarks, overdueRemarks } from './report-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -124,7 +125,7 @@ export function judge({ streams, submissions, searches, held = [], keyDenied = n
     return { verdict: 'failed', remarks: wrong.map((sentence) => `The counts do not add up. ${sentence}.`) }
   }
   const total = (count: (s: StreamReport) => number) => streams.reduce((sum, stream) => sum + count(stream), 0)
-  const counted: [number, string][] = [
+  const counts: [number, string][] = [
     [total((s) => s.rejected), rejectedWords],
     [total((s) => s.invalid), 'invalid, and not sent'],
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
@@ -137,10 +138,10 @@ export function judge({ streams, submissions, searches, held = [], keyDenied = n
   const [first] = held
   if (first !== undefined) {
     const rows = heldRows(streams)
-    const what = rows === 0 ? 'Nothing was sent' : `Nothing was sent, and ${amountOf(rows, 'row')} held by the guard`
+    const what = rows === 0 ? 'Nothing was sent' : `Nothing was sent, and ${counted(rows, 'row')} held by the guard`
     remarks.push(`${what}. If this is right: nightferry approve ${first.run_id}. The next run then sends it.`)
   }
-  remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${amountOf(rows, 'row')} ${what}.`))
+  remarks.push(...counts.filter(([rows]) => rows > 0).map(([rows, what]) => `${counted(rows, 'row')} ${what}.`))
   remarks.push(...overdueRemarks(submissions))
   remarks.push(...refusalRemarks(submissions))
   remarks.push(...unmatchedRemarks(submissions))
@@ -148,12 +149,12 @@ export function judge({ streams, submissions, searches, held = [], keyDenied = n
   for (const search of searches) {
     if (search.failed_pages > 0) {
       remarks.push(
-        `${amountOf(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
+        `${counted(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
       )
     }
     if (search.quarantined > 0) {
       remarks.push(
-        `${amountOf(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
+        `${counted(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
       )
     }
     if (search.withheld !== null)
@@ -186,15 +187,15 @@ function unmatchedRemarks(submissions: readonly SubmissionReport[]): string[] {
   const what =
     total === 1 ? 'error row or entry of a result file matches' : 'error rows or entries of result files match'
   const examples = first.unmatched_examples.map(unmatchedWords).join('; ')
-  return [`${total} ${what} nothing that was sent, such as in submission ${first.submission_id}: ${examples}.`]
+  return [`${grouped(total)} ${what} nothing that was sent, such as in submission ${first.submission_id}: ${examples}.`]
 }
 
 /** What the guard stopped a run over, in one sentence. */
 function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
-  const here = `${amountOf(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
+  const here = `${counted(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
   if (reason === 'empty') return `Held by the guard: the partner's database has no row for ${stream}, where ${here}.`
   const parts = (['new', 'changed', 'gone'] as const).filter((what) => would[what] > 0)
-  return `Held by the guard: of ${stream} ${parts.map((what) => `${would[what]} ${what}`).join(', ')}, where ${here}.`
+  return `Held by the guard: of ${stream} ${parts.map((what) => `${grouped(would[what])} ${what}`).join(', ')}, where ${here}.`
 }
 
 /** What the service refused whatever a request carried, one sentence for each kind and code. Pure. */
