@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { counted } from '../../counted.ts'
-import {
-  abandonSubmission,
-  adoptTask,
-  cancelTask,
-  type StateOfRequest,
-  stateOfRequest,
-} from '../../pipeline/actions/act-on-submission.ts'
+import { abandonSubmission } from '../../pipeline/actions/abandon-submission.ts'
+import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
+import { cancelTask } from '../../pipeline/actions/cancel-task.ts'
+import { type StateOfRequest, stateOfRequest } from '../../pipeline/actions/state-of-request.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { lookAtSubmission } from '../../pipeline/push/look-at-submission.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
