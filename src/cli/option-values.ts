@@ -11,6 +11,9 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   }
 }
 
+/** Reads the number of something that is stored. */
+export const someNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+
 /** What the option of a verb about one run says of itself, and its reader. */
 export const oneRun = [
   'which run (default: the newest for the destination in use but housekeeping)',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
+import { grouped } from '../counted.ts'
 import { isAlive, ownIdentity } from '../embedded/folder-lock.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
 import { EmbeddedPostgresError } from '../embedded/run-program.ts'
@@ -18,7 +19,7 @@ import { type Cli, printLine, UsageError } from './cli.ts'
 import { mirrorWorld } from './mirror-world.ts'
 import { type OpenDatabase, reach } from './open-database.ts'
 import { openEmbedded } from './open-embedded.ts'
-import { grouped, readable } from './show/readable.ts'
+import { readable } from './show/readable.ts'
 
 /** Where a rehearsal keeps its copy of the ledger and its mirror. */
 type RehearsalPlace = {

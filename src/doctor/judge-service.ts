@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { hasStreams } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
+import { counted } from '../counted.ts'
 import type { Database } from '../db/database.ts'
 import type { Destination } from '../db/tables/service-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
@@ -8,7 +9,6 @@ import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
 import { addressOf, mayBeAt, mayBeNamedBy, placeOf } from '../pipeline/destination/find-destination.ts'
 import { whyNoIdentifier } from '../pipeline/reference/usable-identifier.ts'
-import { amountOf } from '../pipeline/report/report-words.ts'
 import { advice, error, type Found, ok, warning } from './ward.ts'
 
 /** What looks wrong about a key before anybody is asked; null where nothing does. Names no part of it. Pure. */
@@ -193,7 +193,7 @@ export function judgeOpen(open: OpenSubmissions): Found[] {
   if (overdue > 0) {
     found.push(
       warning(
-        `${amountOf(overdue, 'task')} had not ended within exchange.taskPatienceMs when a run last looked`,
+        `${counted(overdue, 'task')} had not ended within exchange.taskPatienceMs when a run last looked`,
         `the next run looks again; if it never ends: docs/runbook.md, "A task that does not end", such as request ${first_overdue}`,
       ),
     )
@@ -201,7 +201,7 @@ export function judgeOpen(open: OpenSubmissions): Found[] {
   if (uncertain > 0) {
     found.push(
       warning(
-        `${amountOf(uncertain, 'request')} without an answer for longer than exchange.giveUpAfterMs: a task may have come of it or not`,
+        `${counted(uncertain, 'request')} without an answer for longer than exchange.giveUpAfterMs: a task may have come of it or not`,
         `docs/runbook.md, "A request that is stuck", such as request ${first_uncertain}`,
       ),
     )
@@ -211,7 +211,7 @@ export function judgeOpen(open: OpenSubmissions): Found[] {
     ok(
       resolving === 0
         ? 'No request waits longer than it should'
-        : `${amountOf(resolving, 'request')} without an answer since a short while: the list of tasks resolves it`,
+        : `${counted(resolving, 'request')} without an answer since a short while: the list of tasks resolves it`,
     ),
   ]
 }

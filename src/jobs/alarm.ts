@@ -1,5 +1,5 @@
 /** The workers of this process, woken when a look that this process has put off is due. */
-type Alarm = {
+export type Alarm = {
   /** A worker of a queue that can be woken. */
   enlist(queue: string, workerId: string): void
   /** Says that a worker is at work on a look, until the returned function is called. */

@@ -2,15 +2,15 @@ import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
 import { noticesSilence } from '../db/database.ts'
-import { given } from '../db/ledger/row-state.ts'
 import { nextTimers } from '../db/runs/run-life.ts'
 import { queueName } from '../db/service-key/keys-at-work.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
+import { given } from '../given.ts'
 import { type Deps, type Looks, StopRun } from '../pipeline/deps.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
 import { longestPauseMs, retriesWithin } from '../pipeline/when-to-look.ts'
-import { createAlarm } from './alarm.ts'
+import { type Alarm, createAlarm } from './alarm.ts'
 import { type GuardOptions, guardedLook, type Look, type LookData, queues } from './guarded-look.ts'
 import type { Job } from './job.ts'
 import { lookAtRun } from './look-at-run.ts'
@@ -99,46 +99,7 @@ export async function startEngine(
 
   const stopping = new AbortController()
   const alarm = createAlarm((workerId) => boss.notifyWorker(workerId))
-  const sendMany = async (
-    queue: string,
-    trx: Transaction<Schema>,
-    looks: readonly LookData[],
-    delayMs = 0,
-  ): Promise<void> => {
-    if (looks.length === 0) return
-    // By the clock that the queue is read by: a process that is behind it would look again at once, and again.
-    const startAfter = delayMs > 0 ? { startAfter: await databaseMoment(trx, delayMs) } : {}
-    await boss.insert(
-      queue,
-      // What is to be done now comes before what was put off: a request that is sent works while others are polled.
-      looks.map((data) => ({ data, ...startAfter, ...(delayMs === 0 && { priority: 1 }) })),
-      { db: fromKysely(trx) },
-    )
-    if (delayMs > 0) alarm.after(queue, delayMs)
-  }
-  const looks: Looks = {
-    atRun: async (trx, runId) => {
-      await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
-    },
-    atSubmissions: async (trx, ids, delayMs = 0) => {
-      if (ids.length === 0) return
-      const timers =
-        delayMs > 0 ? await nextTimers(trx, ids) : ids.map((id) => ({ submission_id: id, timer: undefined }))
-      const looks = timers.map(({ submission_id, timer }) => ({
-        id: submission_id,
-        ...(timer !== undefined && { timer }),
-      }))
-      await sendMany(queues.submission, trx, looks, delayMs)
-    },
-    atPages: (trx, ids, delayMs) =>
-      sendMany(
-        queues.page,
-        trx,
-        ids.map((id) => ({ id })),
-        delayMs,
-      ),
-  }
-
+  const looks = createLooks(boss, alarm)
   const work: Engine['work'] = async (deps, jobs, { beforeLook, beforeRun, yields, runEnded } = {}) => {
     const pollSeconds = engine.jobPollMs / 1000
     const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
@@ -203,6 +164,49 @@ export async function startEngine(
       await boss.stop({ graceful: true, timeout: engine.shutdownMs, close: true })
       stopping.abort()
     },
+  }
+}
+
+/** Asks for looks: through the queue, in the transaction that gives the reason for them. */
+function createLooks(boss: PgBoss, alarm: Alarm): Looks {
+  const sendMany = async (
+    queue: string,
+    trx: Transaction<Schema>,
+    looks: readonly LookData[],
+    delayMs = 0,
+  ): Promise<void> => {
+    if (looks.length === 0) return
+    // By the clock that the queue is read by: a process that is behind it would look again at once, and again.
+    const startAfter = delayMs > 0 ? { startAfter: await databaseMoment(trx, delayMs) } : {}
+    await boss.insert(
+      queue,
+      // What is to be done now comes before what was put off: a request that is sent works while others are polled.
+      looks.map((data) => ({ data, ...startAfter, ...(delayMs === 0 && { priority: 1 }) })),
+      { db: fromKysely(trx) },
+    )
+    if (delayMs > 0) alarm.after(queue, delayMs)
+  }
+  return {
+    atRun: async (trx, runId) => {
+      await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
+    },
+    atSubmissions: async (trx, ids, delayMs = 0) => {
+      if (ids.length === 0) return
+      const timers =
+        delayMs > 0 ? await nextTimers(trx, ids) : ids.map((id) => ({ submission_id: id, timer: undefined }))
+      const looks = timers.map(({ submission_id, timer }) => ({
+        id: submission_id,
+        ...(timer !== undefined && { timer }),
+      }))
+      await sendMany(queues.submission, trx, looks, delayMs)
+    },
+    atPages: (trx, ids, delayMs) =>
+      sendMany(
+        queues.page,
+        trx,
+        ids.map((id) => ({ id })),
+        delayMs,
+      ),
   }
 }
 

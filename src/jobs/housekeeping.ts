@@ -1,12 +1,12 @@
 import type { Config } from '../config/schema.ts'
 import { type Database, openDatabaseClock } from '../db/database.ts'
-import { type OldCount, type OldKind, oldKinds } from '../db/housekeeping/old-kinds.ts'
+import { noneOld, type OldCount, type OldKind, oldKinds } from '../db/housekeeping/old-kinds.ts'
 import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
 import { finishRun } from '../db/runs/run-life.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { agedBy, askAgedBy, daysBefore, keptRemarks } from '../pipeline/report/reckon-age.ts'
-import { logFinished, type RunReport } from '../pipeline/report/report.ts'
+import { agedBy, askAgedBy, daysBefore, keptDays, keptRemarks } from '../pipeline/report/reckon-age.ts'
+import { emptyReport, logFinished } from '../pipeline/report/report.ts'
 import type { Job, StepResult } from './job.ts'
 
 /** How long one look works before it lets others have their turn. Milliseconds. */
@@ -16,23 +16,8 @@ const turnMs = 5_000
  * What is kept for how many days, 0 for ever, in the order in which it is removed. Pure.
  * @param only these kinds, or `remove` for all, as a run was asked for.
  */
-function retention({ housekeeping, pull, push, webhooks }: Config, only?: readonly string[]): [OldKind, number][] {
-  const kinds: Record<OldKind, number> = {
-    payloads: push.keepPayloadsDays,
-    value_changes: pull.keepHistoryDays,
-    removed_values: pull.keepRemovedDays,
-    past_contents: housekeeping.keepContentsDays,
-    quarantine: housekeeping.keepQuarantineDays,
-    reports: housekeeping.keepReportsDays,
-    submission_rows: housekeeping.keepRunsDays,
-    submissions: housekeeping.keepRunsDays,
-    runs: housekeeping.keepRunsDays,
-    webhook_events: webhooks.keepDays,
-    application_events: webhooks.keepApplicationDays,
-    queue: housekeeping.keepQueueDays,
-    notifications: housekeeping.keepNotificationsDays,
-    job_requests: housekeeping.keepRequestsDays,
-  }
+function retention(config: Config, only?: readonly string[]): [OldKind, number][] {
+  const kinds = keptDays(config)
   const asked =
     only === undefined || only.includes('remove') ? oldKinds : oldKinds.filter((kind) => only.includes(kind))
   return asked.map((kind) => [kind, kinds[kind]])
@@ -53,7 +38,7 @@ export async function countHousekeeping(
   const { now } = await openDatabaseClock(db)
   const counted = []
   for (const [kind, days] of retention(config, only)) {
-    const found = days === 0 ? { rows: 0, oldest: null, bytes: 0 } : await countOld(db, kind, daysBefore(days, now()))
+    const found = days === 0 ? noneOld : await countOld(db, kind, daysBefore(days, now()))
     counted.push({ kind, days, ...found })
   }
   return counted
@@ -109,31 +94,15 @@ async function remove(deps: Deps, run: Run): Promise<StepResult> {
 async function finish(deps: Deps, run: Run): Promise<StepResult> {
   const { config, db, logger } = deps
   const remarks = agedBy(deps) === null ? await keptRemarks(deps, retention(config, run.asked.only)) : []
-  const verdict = remarks.length > 0 ? 'partial' : 'succeeded'
   const finishedAt = deps.now()
-  const report: RunReport = {
-    run_id: run.run_id,
-    job: run.job,
-    trigger: run.trigger,
-    started_at: run.started_at,
-    finished_at: finishedAt,
-    duration_ms: finishedAt.getTime() - run.started_at.getTime(),
-    resumed: run.resumed,
-    verdict,
+  const report = {
+    ...emptyReport(run, finishedAt),
+    verdict: remarks.length > 0 ? 'partial' : 'succeeded',
     remarks,
-    notices: [],
-    held: [],
-    streams: [],
-    submissions: [],
-    searches: [],
-    documents: [],
-    renamed: [],
-    not_renewed: [],
-    comparison: null,
-    comparisons: [],
-    refused: [],
-  }
-  await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
+  } as const
+  await db
+    .transaction()
+    .execute((trx) => finishRun(trx, run.run_id, { verdict: report.verdict, report, finishedAt, carried: null }))
   logFinished(logger, report)
   return 'done'
 }

@@ -2,10 +2,10 @@ import { carryingJobs, hasStreams, isSending, night, pulling, sendingJobs } from
 import type { Config } from '../config/schema.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { compareDocuments, repairDifferences } from '../pipeline/compare/compare-documents.ts'
+import { compareInputs } from '../pipeline/compare/compare-inputs.ts'
 import { extract } from '../pipeline/delta/extract.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { preflight } from '../pipeline/preflight/preflight.ts'
-import { compareWithStored } from '../pipeline/pull/compare-with-stored.ts'
 import { completeDocuments, planDocuments } from '../pipeline/pull/documents/document-searches.ts'
 import { completeSearch, planSearch } from '../pipeline/pull/search/whole-search.ts'
 import { noteUnknownTasks } from '../pipeline/push/sending/unknown-tasks.ts'
@@ -65,7 +65,7 @@ async function planSearches(deps: Deps, run: Run): Promise<boolean> {
  * again.
  */
 async function compareWithService(deps: Deps, run: Run): Promise<void> {
-  await compareWithStored(deps, run)
+  await compareInputs(deps, run)
   await compareDocuments(deps, run)
   await repairDifferences(deps, run)
 }

@@ -3,14 +3,21 @@ import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/ser
 import type { CachedDocument } from '../../src/pipeline/reference/store-reference-data.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { alteringProxy } from '../helpers/altering-proxy.ts'
 import { ofThisFile } from '../helpers/of-this-file.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
-import { changingProxy } from './changing-proxy.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
 const hotels = 3
 const world = await ofThisFile(startWorld({ migrated: true, hotels }))
-const proxy = await ofThisFile(changingProxy(world.sandboxUrl))
+/** By path: from now on, what the service answers to GET is changed on its way to us. */
+const changes = new Map<string, (json: unknown) => unknown>()
+const proxy = await ofThisFile(
+  alteringProxy(world.sandboxUrl, ({ method, path }, answer) => {
+    const change = method === 'GET' ? changes.get(path) : undefined
+    return change === undefined ? answer : { ...answer, json: change(answer.json) }
+  }),
+)
 
 async function call(...args: string[]): Promise<Ended> {
   await using folder = await workingFolder()
@@ -63,7 +70,7 @@ test('a run stores what it fetched as version 1, and the next run with the same 
 })
 
 test('a data point that the service drops is a notice with the rows that use it, and a change to look up', async () => {
-  proxy.change(frameworkPath, withoutEmployees)
+  changes.set(frameworkPath, withoutEmployees)
   const report = await night()
   expect(report.verdict).toBe('succeeded')
   expect(report.notices).toEqual([
@@ -91,7 +98,7 @@ test('rows of that data point that change are invalid then, and the others are l
 })
 
 test('the row is judged again and sent when its data point is back, and the verb compares two versions as a whole', async () => {
-  proxy.change(frameworkPath, (json) => json)
+  changes.set(frameworkPath, (json) => json)
   const report = await night()
   expect(report).toMatchObject({ verdict: 'succeeded', refused: [] })
   const { stdout } = await call('reference', '--changes', '--from', '1', '--to', '3')
@@ -102,7 +109,7 @@ test('the row is judged again and sent when its data point is back, and the verb
 test('a service that lists no framework makes no row invalid: the report says what was not taken, until it is accepted', {
   timeout: 180_000,
 }, async () => {
-  proxy.change(lists, () => [])
+  changes.set(lists, () => [])
   const report = await night()
   expect(report.verdict).toBe('partial')
   expect(report.remarks).toEqual([
@@ -122,8 +129,8 @@ test('a service that lists no framework makes no row invalid: the report says wh
 })
 
 test('a fetch that fails half-way changes nothing', async () => {
-  proxy.change(lists, (json) => json)
-  proxy.change(frameworkPath, () => ({ id: 'another' }))
+  changes.set(lists, (json) => json)
+  changes.set(frameworkPath, () => ({ id: 'another' }))
   const { code, stderr } = await call('run', 'nightly-sync', '--json')
   expect({ code, stderr }).toEqual({
     code: 1,

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { type AlteringProxy, alteringProxy } from '../helpers/altering-proxy.ts'
 import { demoConfig, startWorld, type World, type WorldOptions } from '../helpers/world.ts'
-import { losingProxy } from './losing-proxy.ts'
 import { type Ended, nightferry, type Running, start, workingFolder } from './nightferry-process.ts'
 
 const mappings = '/company-mappings'
@@ -151,14 +151,20 @@ test('cancel says of a task that has ended how it did, and of a request whose ru
 }, 180_000)
 
 test('an uncertain submission is given its task by a person, who cannot name another; nothing is sent twice', async () => {
-  let proxy: Awaited<ReturnType<typeof losingProxy>> | undefined
+  let lost = 0
+  let proxy: AlteringProxy | undefined
   const night = await nightUnderWay({}, async (service) => {
-    proxy = await losingProxy(service, mappings)
+    // The service has taken the first of them, and its answer is lost.
+    proxy = await alteringProxy(service, ({ method, path }, answer) => {
+      if (lost > 0 || method !== 'POST' || !path.endsWith(mappings)) return answer
+      lost += 1
+      return null
+    })
     return proxy.url
   })
   onTestFinished(() => proxy?.[Symbol.asyncDispose]())
   await night.reaches('company_mappings', { state: 'uncertain' })
-  expect(proxy?.lost()).toBe(1)
+  expect(lost).toBe(1)
   const { rows } = await night.world.sandboxPool.query<{ id: string }>('select id from sandbox.task')
   expect(rows).toHaveLength(1)
   const ours = rows[0]?.id ?? ''

@@ -1,7 +1,10 @@
-import { httpServer, type Seen } from '../exchange/fault-server.ts'
+import { type PassingCall, serviceProxy } from './service-proxy.ts'
 
 /** An answer of the service on its way to us. */
 export type Passing = { status: number; json: unknown; headers: Record<string, string> }
+
+/** A call of ours, with its body as text. */
+type Seen = Omit<PassingCall, 'body'> & { body: string }
 
 export type AlteringProxy = AsyncDisposable & {
   url: string
@@ -10,19 +13,16 @@ export type AlteringProxy = AsyncDisposable & {
   count(method: string, ending: string): number
 }
 
-/** Stands between us and the service. What it answers is passed on as `alter` leaves it; null: the answer is lost. */
+/** A proxy of which each answer is passed on as `alter` leaves it; null: the answer is lost. */
 export async function alteringProxy(
   target: string,
   alter: (request: Seen, answer: Passing) => Passing | null,
 ): Promise<AlteringProxy> {
-  const server = await httpServer(async (request, response) => {
-    const { method, path, headers, body } = request
-    const answer = await fetch(new URL(path, target), {
-      method,
-      headers: { authorization: headers.authorization ?? '', 'content-type': 'application/json' },
-      ...(body !== '' && { body }),
-    }).catch(() => null)
-    if (answer === null) return response.socket?.destroy()
+  const seen: Seen[] = []
+  const proxy = await serviceProxy(target, async (call, forward) => {
+    const request = { ...call, body: call.body.toString() }
+    seen.push(request)
+    const answer = await forward()
     const text = await answer.text()
     const date = answer.headers.get('date')
     const passed = alter(request, {
@@ -30,14 +30,14 @@ export async function alteringProxy(
       json: text === '' ? null : JSON.parse(text),
       headers: date === null ? {} : { date },
     })
-    if (passed === null) return response.socket?.destroy()
-    response.writeHead(passed.status, { 'content-type': 'application/json', ...passed.headers })
-    return response.end(JSON.stringify(passed.json))
+    if (passed === null) return null
+    const body = passed.json === null ? null : JSON.stringify(passed.json)
+    const headers = { 'content-type': 'application/json', ...passed.headers }
+    return new Response(body, { status: passed.status, headers })
   })
   return {
-    url: server.url,
-    seen: server.seen,
-    count: (method, ending) => server.seen.filter((one) => one.method === method && one.path.endsWith(ending)).length,
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    ...proxy,
+    seen,
+    count: (method, ending) => seen.filter((one) => one.method === method && one.path.endsWith(ending)).length,
   }
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { RunAsked } from '../../src/db/tables/run-tables.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
-import { expectNews, tellNews } from '../../src/jobs/watches.ts'
+import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import { json, refusal, type ScriptedService, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, ferry, hook, stored, withNews } from './news-world.ts'
 
@@ -44,7 +44,7 @@ it('a small trouble that was told keeps a catastrophe of the same kinds from nob
   await tellNews(deps, nightlySync)
   expect(told(server)).toEqual([first, second])
   expect(bodies(server).at(-1)?.sentence).toContain(
-    'It grew: from 3 to 48211 rows rejected by the service; from 1 to 9004 rows invalid, and not sent.',
+    'It grew: from 3 to 48,211 rows rejected by the service; from 1 to 9,004 rows invalid, and not sent.',
   )
   await night(48_300, 9_004)
   await tellNews(deps, nightlySync)

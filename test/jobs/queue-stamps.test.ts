@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { startClockWatch } from '../../src/jobs/watches.ts'
+import { startClockWatch } from '../../src/jobs/watch-clock.ts'
 import { atWork, config, ended, ending, engineOf, ferry, jobOf, trigger, withEngines } from './working-engine.ts'
 
 withEngines()

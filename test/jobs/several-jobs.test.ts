@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
 import { isPaused } from '../../src/db/runs/job-requests.ts'
+import { lookAtRequests } from '../../src/jobs/answer-requests.ts'
 import { stepsOf } from '../../src/jobs/job.ts'
 import { pauseJob, resumeJob } from '../../src/jobs/job-standings.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { triggerJob } from '../../src/jobs/trigger-run.ts'
-import { lookAtRequests } from '../../src/jobs/watches.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 

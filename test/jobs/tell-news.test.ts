@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { noteSchedule } from '../../src/db/runs/job-requests.ts'
 import { insertSkippedRun } from '../../src/db/runs/run-life.ts'
 import { jobsOf, nightlySync } from '../../src/jobs/known-jobs.ts'
-import { expectNews, tellNews } from '../../src/jobs/watches.ts'
+import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import { json, refusal, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'
 

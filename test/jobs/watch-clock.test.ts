@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest'
-import { startClockWatch } from '../../src/jobs/watches.ts'
+import { startClockWatch } from '../../src/jobs/watch-clock.ts'
 import { ofThisFile } from '../helpers/of-this-file.ts'
 import { openFerry } from '../pipeline/push/ferry.ts'
 

@@ -20,7 +20,11 @@ export const step = (name: string, run: () => Promise<StepResult>): Step => ({ n
 export const ending: Step = {
   name: 'end',
   run: async (deps, { run_id }) => {
-    await deps.db.transaction().execute((trx) => finishRun(trx, run_id, 'succeeded', {}, deps.now()))
+    await deps.db
+      .transaction()
+      .execute((trx) =>
+        finishRun(trx, run_id, { verdict: 'succeeded', report: {}, finishedAt: deps.now(), carried: null }),
+      )
     return 'done'
   },
 }

@@ -153,11 +153,11 @@ describe('a cause that was told', () => {
 
 describe('a message', () => {
   it('a message says by how much the trouble grew, before the remarks', () => {
-    const night = run('partial', ['48211 rows rejected by the service.'], { rejected: 48_211, invalid: 9_004 })
+    const night = run('partial', ['48,211 rows rejected by the service.'], { rejected: 48_211, invalid: 9_004 })
     const judged = again(run('partial', ['3 rows rejected by the service.'], { rejected: 3, invalid: 1 }), night)
     const { sentence } = messageOfEnd(night, judged ?? { event: 'recovered', cause: '' })
     expect(sentence).toBe(
-      'nightly-sync finished, and needs a person (run 7). It grew: from 3 to 48211 rows rejected by the service; from 1 to 9004 rows invalid, and not sent. 48211 rows rejected by the service.',
+      'nightly-sync finished, and needs a person (run 7). It grew: from 3 to 48,211 rows rejected by the service; from 1 to 9,004 rows invalid, and not sent. 48,211 rows rejected by the service.',
     )
   })
 

@@ -49,16 +49,6 @@ export function moment(at: Date | string | null): string {
   return at === null ? '–' : new Date(at).toISOString().replace('T', ' ').slice(0, 19)
 }
 
-export function grouped(count: number): string {
-  return count.toLocaleString('en-GB')
-}
-
-/** A count with its noun: 1 page, 2 pages, 1 company, 2 companies. */
-export function counted(count: number, noun: string): string {
-  if (count === 1) return `1 ${noun}`
-  return `${grouped(count)} ${noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
-}
-
 /** How much room something takes, to three digits: `1.2 GB`. Pure. */
 export function byteWords(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
@@ -73,6 +63,21 @@ export function byteWords(bytes: number): string {
  */
 export function csv(columns: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   return [columns, ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('')
+}
+
+/** The same of rows whose cells bear the names of the columns. */
+export function csvByName<Name extends string>(
+  columns: readonly Name[],
+  rows: readonly { readonly [name in Name]: string | number | boolean | Date | null }[],
+): string {
+  const cell = (value: string | number | boolean | Date | null) => {
+    if (value instanceof Date) return value.toISOString()
+    return typeof value === 'boolean' ? String(value) : value
+  }
+  return csv(
+    columns,
+    rows.map((row) => columns.map((name) => cell(row[name]))),
+  )
 }
 
 function csvCell(value: string | number | null): string {

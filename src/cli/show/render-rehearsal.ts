@@ -1,7 +1,8 @@
+import { counted, grouped } from '../../counted.ts'
 import type { LedgerCopy } from '../../rehearsal/copy/copy-ledger.ts'
 import type { KeptHere, RefusedThere, RehearsedNight } from '../../rehearsal/result/rehearsed-night.ts'
 import type { WorldHead } from '../../world/world-form.ts'
-import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
+import { duration, moment, readable, shortened } from './readable.ts'
 import { rowWords } from './row-words.ts'
 import { table } from './table.ts'
 

@@ -1,7 +1,8 @@
+import { counted, grouped } from '../../counted.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
-import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
+import { duration, moment, readable, shortened } from './readable.ts'
 import { renderHeld } from './row-words.ts'
 import { table } from './table.ts'
 

@@ -1,4 +1,5 @@
 import { isOurStream } from '../../config/schema.ts'
+import { counted, grouped } from '../../counted.ts'
 import type { PolicyWords } from '../../db/ledger/rows-to-retry.ts'
 import type { HotelSuspension } from '../../db/ledger/suspended-hotels.ts'
 import type { AbsenceCause, InputDifference } from '../../db/tables/difference-tables.ts'
@@ -8,7 +9,7 @@ import type { TracedRow } from '../../db/trace/trace-rows.ts'
 import type { HeldStream } from '../../pipeline/report/report.ts'
 import { streams } from '../../pipeline/streams/our-streams.ts'
 import { allWords } from '../../pipeline/streams/rules/row-content.ts'
-import { counted, grouped, moment, shortened } from './readable.ts'
+import { moment, shortened } from './readable.ts'
 import { table } from './table.ts'
 
 /** What a ledger row says, in a few words. For people; the row key and the content in full are in the JSON. */

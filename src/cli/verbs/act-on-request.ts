@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  abandonSubmission,
-  adoptTask,
-  cancelTask,
-  type StateOfRequest,
-  stateOfRequest,
-} from '../../pipeline/actions/act-on-submission.ts'
+import { counted } from '../../counted.ts'
+import { abandonSubmission } from '../../pipeline/actions/abandon-submission.ts'
+import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
+import { cancelTask } from '../../pipeline/actions/cancel-task.ts'
+import { type StateOfRequest, stateOfRequest } from '../../pipeline/actions/state-of-request.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { lookAtSubmission } from '../../pipeline/push/look-at-submission.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
@@ -13,7 +11,7 @@ import { isId } from '../../pipeline/streams/rules/row-content.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { openIdleFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
-import { counted, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 import { toItsEnd } from '../whole-process.ts'
 import { actingUser } from '../with-database.ts'
 

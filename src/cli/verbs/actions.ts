@@ -1,9 +1,9 @@
 import { type Action, type ActionFilter, listActions } from '../../db/actions/list-actions.ts'
-import { given } from '../../db/ledger/row-state.ts'
 import { type ActionVerb, actionVerbs } from '../../db/tables/run-tables.ts'
+import { given } from '../../given.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'
-import { csv, moment } from '../show/readable.ts'
+import { csvByName, moment } from '../show/readable.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 
@@ -27,7 +27,7 @@ export async function actions(cli: Cli, options: ActionsOptions): Promise<ExitCo
     const { rows, cut } = cutList(cli, options, await listActions(db, filter, options.limit + 1))
     if (rows.length === 0) await requireHotel(db, options.partnerId)
     if (options.json) printJson(cli.stdout, rows)
-    else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+    else if (options.csv) cli.stdout.write(csvByName(csvColumns, rows.map(withAsked)))
     else if (rows.length === 0) printLine(cli.stdout, nothingFound(filter))
     else {
       printLine(cli.stdout, asTable(rows))
@@ -86,19 +86,8 @@ const csvColumns = [
   'rows',
   'asked',
   'result',
-]
+] as const
 
-function csvRow(row: Action): (string | number | null)[] {
-  return [
-    row.action_id,
-    row.acted_at.toISOString(),
-    row.acted_by,
-    row.host,
-    row.verb,
-    row.submission_id,
-    row.correlation_id,
-    row.rows,
-    JSON.stringify(row.asked),
-    row.result,
-  ]
+function withAsked({ asked, ...row }: Action) {
+  return { ...row, asked: JSON.stringify(asked) }
 }

@@ -1,12 +1,12 @@
 import { night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
+import { counted } from '../../counted.ts'
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { isConfiguredStream, type Requires } from '../../db/ledger/requirements.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { counted } from '../show/readable.ts'
 import { renderHeld } from '../show/row-words.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 

@@ -6,6 +6,7 @@ import { createZstdDecompress } from 'node:zlib'
 import { openBackup } from '../../backup/backup-file.ts'
 import { restoreBackup as restoreInto } from '../../backup/restore-backup.ts'
 import { takeBackup } from '../../backup/take-backup.ts'
+import { grouped } from '../../counted.ts'
 import { createPool } from '../../db/database.ts'
 import { migrationNames } from '../../db/migration-names.ts'
 import { schemaName } from '../../db/schema-standing.ts'
@@ -22,7 +23,7 @@ import {
 import { openDatabase, reach } from '../open-database.ts'
 import { openEmbedded } from '../open-embedded.ts'
 import { readConfig } from '../read-config.ts'
-import { grouped, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 
 export type BackupOptions = CommonOptions & { out: string; force?: boolean }
 

@@ -1,5 +1,6 @@
-import { given } from '../../db/ledger/row-state.ts'
+import { counted, grouped } from '../../counted.ts'
 import { runExists } from '../../db/runs/newest-runs.ts'
+import { given } from '../../given.ts'
 import {
   type ChangeCounts,
   type ChangeFilter,
@@ -11,7 +12,7 @@ import {
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { namedFilters } from '../option-values.ts'
-import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
+import { csvByName, moment, shortened } from '../show/readable.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 
@@ -39,7 +40,7 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
     const { rows, cut } = cutList(cli, options, await listChanges(db, filter, limit + 1))
     if (rows.length === 0) await requireHotel(db, partnerId)
     if (options.json) printJson(cli.stdout, rows)
-    else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+    else if (options.csv) cli.stdout.write(csvByName(csvColumns, rows))
     else {
       printLine(cli.stdout, summary(await countChanges(db, filter), runId, namedFilters(options)))
       if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)
@@ -97,24 +98,4 @@ const csvColumns = [
   'kind',
   'before',
   'after',
-]
-
-function csvRow(row: ListedChange): (string | number | null)[] {
-  return [
-    row.change_id,
-    row.run_id,
-    row.changed_at.toISOString(),
-    row.partner_id,
-    row.company_id,
-    row.company_name,
-    row.calculator_id,
-    row.period_year,
-    row.period_month,
-    row.direction,
-    row.variable_id,
-    row.variable_name,
-    row.kind,
-    row.before,
-    row.after,
-  ]
-}
+] as const

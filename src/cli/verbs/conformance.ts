@@ -4,10 +4,11 @@ import { settings } from '../../config/schema.ts'
 import type { Writing } from '../../conformance/bench.ts'
 import { readOpenNames } from '../../conformance/names/open-names.ts'
 import { type ConformanceResult, runConformance } from '../../conformance/run-conformance.ts'
+import { counted, grouped } from '../../counted.ts'
 import { loadContract } from '../../exchange/contract.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { packagedConfig, readConfig } from '../read-config.ts'
-import { counted, duration, grouped, readable } from '../show/readable.ts'
+import { duration, readable } from '../show/readable.ts'
 import { type Cell, table, wrap } from '../show/table.ts'
 
 export type ConformanceOptions = CommonOptions & {

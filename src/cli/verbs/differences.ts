@@ -15,7 +15,7 @@ import {
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { namedFilters } from '../option-values.ts'
-import { csv, moment, readable, shortened } from '../show/readable.ts'
+import { csvByName, moment, readable, shortened } from '../show/readable.ts'
 import { differenceRow } from '../show/row-words.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
@@ -42,10 +42,16 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
     const { rows: others } = rest
     const filters = rows.length + others.length > 0 ? null : namedFilters(options)
     if (filters !== null) await requireHotel(db, options.partnerId)
+    const all = [...rows.map((row) => ({ stream: 'calculator_inputs', ...row })), ...others]
     if (options.json) {
-      printJson(cli.stdout, [...rows.map((row) => ({ stream: 'calculator_inputs', ...row })), ...others])
+      printJson(cli.stdout, all)
     } else if (options.csv) {
-      cli.stdout.write(csv(csvColumns, [...rows.map(csvRow), ...others.map(otherCsvRow)]))
+      cli.stdout.write(
+        csvByName(
+          csvColumns,
+          all.map((row) => ({ ...ofInputs, row_key: null, ...row })),
+        ),
+      )
     } else {
       const last = await lastComparison(db)
       printLine(
@@ -129,6 +135,9 @@ function lastLine(last: RowComparison): string {
   return `${what}: of ${last.rows} rows ${last.equal} as sent, ${last.absent} absent, ${last.different} different, ${last.unjudged} not judged.`
 }
 
+/** What only calculator inputs have. */
+const ofInputs = { period_year: null, period_month: null, variable_id: null, variable_name: null }
+
 const csvColumns = [
   'stream',
   'kind',
@@ -146,49 +155,7 @@ const csvColumns = [
   'found_by_run',
   'found_at',
   'row_key',
-]
-
-function csvRow(row: InputDifference): (string | number | null)[] {
-  return [
-    'calculator_inputs',
-    row.kind,
-    row.cause,
-    row.partner_id,
-    row.company_id,
-    row.period_year,
-    row.period_month,
-    row.variable_id,
-    row.variable_name,
-    row.sent,
-    row.stored,
-    row.accepted_at?.toISOString() ?? null,
-    row.submission_id,
-    row.found_by_run,
-    row.found_at.toISOString(),
-    null,
-  ]
-}
-
-function otherCsvRow(row: DifferencesView): (string | number | null)[] {
-  return [
-    row.stream,
-    row.kind,
-    row.cause,
-    row.partner_id,
-    row.company_id,
-    null,
-    null,
-    null,
-    null,
-    row.sent,
-    row.stored,
-    row.accepted_at?.toISOString() ?? null,
-    row.submission_id,
-    row.found_by_run,
-    row.found_at.toISOString(),
-    row.row_key,
-  ]
-}
+] as const
 
 /** What to do about each kind. */
 const adviceOnDifferences: Record<DifferenceKind, string> = {

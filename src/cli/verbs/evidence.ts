@@ -3,6 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { type HotelEvidence, type SentRow, withEvidence } from '../../db/trace/gather-evidence.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
@@ -23,7 +24,7 @@ import {
   writeNewFile,
 } from '../cli.ts'
 import { readContract } from '../read-config.ts'
-import { counted, csv } from '../show/readable.ts'
+import { csv } from '../show/readable.ts'
 import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type EvidenceOptions = CommonOptions & { partnerId: string; year?: number; out: string }

@@ -7,6 +7,7 @@ import { ConfigError, variableOf } from '../../config/environment.ts'
 import { loadConfig } from '../../config/load-config.ts'
 import { wrongDatabaseAddress } from '../../config/require-settings.ts'
 import { settings } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import { createExchangeClient, type ExchangeClient } from '../../exchange/client.ts'
 import { loadContract } from '../../exchange/contract.ts'
 import { nameOf, suggestStreams, toldNamesakes } from '../../init/suggest-streams.ts'
@@ -17,7 +18,7 @@ import { examinePartner } from '../../partner/partner-snapshot.ts'
 import { askedTables, createPrompter, fieldTypesShown, type Prompter } from '../asked-by-init.ts'
 import { type Cli, type ExitCode, exitCodes, printLine, UsageError, writeNewFile } from '../cli.ts'
 import { invocationFrom, packagedConfig } from '../read-config.ts'
-import { counted, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 
 export type InitOptions = {
   url?: string

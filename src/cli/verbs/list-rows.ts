@@ -1,17 +1,13 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import {
-  type DriftRow,
-  driftRows,
-  type ListedRow,
-  type ListedState,
-  parkedGroups,
-  rowsInState,
-} from '../../db/ledger/rows-in-state.ts'
+import { counted } from '../../counted.ts'
+import { type DriftRow, driftRows } from '../../db/ledger/drift-rows.ts'
+import { parkedGroups } from '../../db/ledger/parked-groups.ts'
+import { type ListedRow, type ListedState, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { type FilterOptions, namedFilters } from '../option-values.ts'
 import { filterOf, readContract, requireStream } from '../read-config.ts'
-import { counted, csv, moment, shortened } from '../show/readable.ts'
+import { csvByName, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
@@ -51,7 +47,12 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
   const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
     const policies = resendPolicies(config, readContract(cli, config))
-    const found = await rowsInState(db, state, requirementsOf(config), policies, filter, options.limit + 1)
+    const found = await rowsInState(db, state, {
+      requires: requirementsOf(config),
+      policies,
+      filter,
+      limit: options.limit + 1,
+    })
     if (found.length === 0) await requireHotel(db, options.partnerId)
     const { rows, cut } = cutList(cli, options, found)
     if (options.json) {
@@ -60,7 +61,7 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
         rows.map((row) => ({ state, ...row })),
       )
     } else if (options.csv) {
-      cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+      cli.stdout.write(csvByName(csvColumns, rows.map(withWords)))
     } else if (rows.length === 0) {
       printLine(cli.stdout, nothingFound(state, options))
     } else {
@@ -128,23 +129,7 @@ const csvColumns = [
   'at',
   'retry_asked',
   'policy_after',
-]
-
-function csvRow(row: ListedRow): (string | number | null)[] {
-  return [
-    row.partner_id,
-    row.stream,
-    row.row_key,
-    rowWords(row.stream, row.content),
-    row.code,
-    row.reason,
-    row.submission_id,
-    row.correlation_id,
-    row.at.toISOString(),
-    String(row.retry_asked),
-    row.policy_after?.toISOString() ?? null,
-  ]
-}
+] as const
 
 /** `nightferry parked`: how many rows of each hotel wait for the same, the most first; `--rows` lists each of them. */
 export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCode> {
@@ -195,7 +180,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
     const { rows, cut } = cutList(cli, options, await driftRows(db, stream, limit + 1))
     if (options.json || options.csv) {
       if (options.json) printJson(cli.stdout, rows)
-      else cli.stdout.write(csv(driftColumns, rows.map(driftRow)))
+      else cli.stdout.write(csvByName(driftColumns, rows.map(withWords)))
       return exitCodes.well
     }
     printLine(
@@ -230,18 +215,8 @@ const driftColumns = [
   'outcome',
   'accepted_at',
   'gone_since',
-]
+] as const
 
-function driftRow(row: DriftRow): (string | number | null)[] {
-  return [
-    row.partner_id,
-    row.stream,
-    row.row_key,
-    rowWords(row.stream, row.content),
-    row.why,
-    row.company_id,
-    row.outcome,
-    row.accepted_at?.toISOString() ?? null,
-    row.gone_since.toISOString(),
-  ]
+function withWords<Row extends ListedRow | DriftRow>(row: Row): Row & { row: string } {
+  return { ...row, row: rowWords(row.stream, row.content) }
 }

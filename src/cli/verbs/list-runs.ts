@@ -1,4 +1,5 @@
 import { requirementsOf } from '../../config/require-settings.ts'
+import { counted } from '../../counted.ts'
 import { newestElsewhere, newestOnLedger, newestRuns, type RunElsewhere, runExists } from '../../db/runs/newest-runs.ts'
 import { type SubmissionReport, submissionReports } from '../../db/runs/report-rows.ts'
 import {
@@ -15,7 +16,7 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import { type RunReport, unmatchedWords } from '../../pipeline/report/report.ts'
 import { elsewhereWords } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { counted, duration, moment } from '../show/readable.ts'
+import { duration, moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 

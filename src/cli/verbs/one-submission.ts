@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { type CarriedRow, carriedRows, countCarried, submissionOf } from '../../db/runs/carried-rows.ts'
-import type { Contract } from '../../exchange/contract.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
-import { counted, csv, readableJson } from '../show/readable.ts'
+import { csvByName, readableJson } from '../show/readable.ts'
 import { cutList, requireOneForm, table } from '../show/table.ts'
 import { requireHotel, withDatabase } from '../with-database.ts'
 import { type SubmissionsOptions, submissionsTable } from './list-runs.ts'
@@ -37,7 +37,7 @@ async function printRows(cli: Cli, db: Database, id: number, options: Submission
   const gone =
     lost > 0 ? `It carried ${counted(lost, 'more row')}, of which nothing is kept (housekeeping.keepRunsDays).` : null
   if (options.json) printJson(cli.stdout, { ...submission, carried: rows })
-  else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+  else if (options.csv) cli.stdout.write(csvByName(csvColumns, rows))
   else {
     printLine(cli.stdout, submissionsTable([submission]))
     printLine(cli.stdout, `\n${rows.length === 0 ? nothingCarried(submission, partnerId) : asTable(rows)}`)
@@ -67,12 +67,7 @@ function asTable(rows: readonly CarriedRow[]): string {
   )
 }
 
-const csvColumns = ['partner_id', 'stream', 'row_key', 'outcome', 'code', 'reason', 'sent_hash', 'unchanged']
-
-function csvRow(row: CarriedRow): (string | number | null)[] {
-  const { partner_id, stream, row_key, outcome, code, reason, sent_hash, unchanged } = row
-  return [partner_id, stream, row_key, outcome, code, reason, sent_hash, unchanged === null ? null : String(unchanged)]
-}
+const csvColumns = ['partner_id', 'stream', 'row_key', 'outcome', 'code', 'reason', 'sent_hash', 'unchanged'] as const
 
 async function printBody(
   cli: Cli,
@@ -93,8 +88,17 @@ async function printBody(
   }
   const content = readPayload(db, id)
   try {
-    if (partnerId === undefined) await print(cli, content)
-    else await printElements(cli, db, id, readContract(cli, config), body.kind, partnerId, content)
+    if (partnerId === undefined) {
+      await print(cli, content)
+      return
+    }
+    const { elementsOfHotel } = await import('../../pipeline/push/sending/elements-of-hotel.ts')
+    const elements = elementsOfHotel(readContract(cli, config), body.kind, partnerId, content)
+    if (await printElements(cli, elements)) return
+    await requireHotel(db, partnerId)
+    throw new UsageError(
+      `Nothing in the body of submission ${id} names hotel ${partnerId}; nightferry trace ${partnerId} shows in which it travelled.`,
+    )
   } catch (error) {
     throw await whyUnread(db, body, keptDays, error)
   }
@@ -117,28 +121,13 @@ function unlessUnread(error: unknown): void {
   if ((error as { code?: unknown }).code !== 'EPIPE') throw error
 }
 
-/** The elements of one hotel as a JSON list, each as it was sent. */
-async function printElements(
-  cli: Cli,
-  db: Database,
-  id: number,
-  contract: Contract,
-  kind: string,
-  partnerId: string,
-  content: Readable,
-): Promise<void> {
-  const { elementsOfHotel } = await import('../../pipeline/push/sending/elements-of-hotel.ts')
+/** The elements of one hotel as a JSON list, each as it was sent. @returns whether there are any. */
+async function printElements(cli: Cli, elements: AsyncIterable<string>): Promise<boolean> {
   let found = 0
-  for await (const element of elementsOfHotel(contract, kind, partnerId, content)) {
+  for await (const element of elements) {
     cli.stdout.write(`${found === 0 ? '[' : ','}\n${readableJson(element)}`)
     found += 1
   }
-  if (found > 0) {
-    printLine(cli.stdout, '\n]')
-    return
-  }
-  await requireHotel(db, partnerId)
-  throw new UsageError(
-    `Nothing in the body of submission ${id} names hotel ${partnerId}; nightferry trace ${partnerId} shows in which it travelled.`,
-  )
+  if (found > 0) printLine(cli.stdout, '\n]')
+  return found > 0
 }

@@ -1,5 +1,6 @@
 import { night } from '../../config/known-names.ts'
 import { requireSettings } from '../../config/require-settings.ts'
+import { counted } from '../../counted.ts'
 import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
 import { type PlannedWave, planRun, type RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
@@ -7,7 +8,7 @@ import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { openStages, quietConfig } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
-import { counted, moment, readable, shortened } from '../show/readable.ts'
+import { moment, readable, shortened } from '../show/readable.ts'
 import {
   contentDifference,
   type Difference,

@@ -1,3 +1,4 @@
+import { counted } from '../../counted.ts'
 import type { ReferenceChange, ReferenceVersion, UntakenReference } from '../../db/tables/service-tables.ts'
 import { referenceDifferences } from '../../pipeline/reference/reference-items.ts'
 import {
@@ -10,7 +11,7 @@ import {
 } from '../../pipeline/reference/store-reference-data.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { OpenDatabase } from '../open-database.ts'
-import { counted, moment, readable, shortened } from '../show/readable.ts'
+import { moment, readable, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 

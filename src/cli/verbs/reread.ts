@@ -1,11 +1,12 @@
 import { night } from '../../config/known-names.ts'
 import { fullEveryMs, type StreamConfig } from '../../config/push-settings.ts'
+import { counted } from '../../counted.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/act-on-rows.ts'
 import type { EarlierCursor } from '../../pipeline/delta/where-to-read.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'
-import { counted, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 
 export type RereadOptions = CommonOptions & { since?: string; dryRun?: boolean }

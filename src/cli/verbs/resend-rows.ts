@@ -1,5 +1,6 @@
 import { night } from '../../config/known-names.ts'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
+import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
@@ -13,7 +14,7 @@ import { carriedStreams, needsGroup } from '../../pipeline/streams/our-streams.t
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { filterOf, readConfig, readContract, requireStream } from '../read-config.ts'
-import { counted, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type RetryOptions = CommonOptions & FilterOptions & { all?: boolean; dryRun?: boolean; run?: boolean }

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { grouped } from '../../counted.ts'
 import { keepRunning } from '../../embedded/open-cluster.ts'
 import { loadContract } from '../../exchange/contract.ts'
+import { given } from '../../given.ts'
 import { boundResident } from '../../heap.ts'
 import { suggestStreams } from '../../init/suggest-streams.ts'
 import { writtenConfig } from '../../init/written-config.ts'
@@ -24,7 +26,7 @@ import { mirrorWorld } from '../mirror-world.ts'
 import { openEmbedded } from '../open-embedded.ts'
 import { packagedConfig, readConfig, readContract } from '../read-config.ts'
 import type { SandboxChoices } from '../sandbox-options.ts'
-import { grouped, readable } from '../show/readable.ts'
+import { readable } from '../show/readable.ts'
 import { untilSignal } from '../whole-process.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices
@@ -152,13 +154,6 @@ function refuseMixed({ world, calculators }: SandboxOptions): void {
 /** Result files are next door, unless there is no telling where that is. */
 function nextPort(port: number): number {
   return port === 0 || port === 65_535 ? 0 : port + 1
-}
-
-/** The options that were given: an absent one must stay absent, so that its default holds. */
-function given<T extends object>(options: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>
-  }
 }
 
 type Started = Pick<RunningSandbox, 'url' | 'filesUrl'> & {

@@ -1,13 +1,14 @@
 import { night } from '../../config/known-names.ts'
+import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
-import { given } from '../../db/ledger/row-state.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
+import { given } from '../../given.ts'
 import { acceptRemovalsOf, bringBack, partsWords, total } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { counted, moment, readable } from '../show/readable.ts'
+import { moment, readable } from '../show/readable.ts'
 import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type AcceptRemovalsOptions = CommonOptions & {

@@ -1,4 +1,5 @@
 import { carryingJobs, night } from '../../config/known-names.ts'
+import { counted, grouped } from '../../counted.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import type { PageProgress } from '../../db/runs/run-progress.ts'
 import type { BatchSize } from '../../db/tables/submission-tables.ts'
@@ -15,7 +16,7 @@ import {
 import type { Standing } from '../../pipeline/report/standing.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { readContract } from '../read-config.ts'
-import { counted, duration, grouped, moment, readable, shortened } from '../show/readable.ts'
+import { duration, moment, readable, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 

@@ -1,9 +1,10 @@
+import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { listSuspensions } from '../../db/ledger/suspended-hotels.ts'
 import { beginPilot, endPilot, resumeHotels, suspendHotels } from '../../pipeline/actions/suspend-hotels.ts'
 import { ActionRefused } from '../../pipeline/deps.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { counted, moment, readable } from '../show/readable.ts'
+import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 

@@ -1,4 +1,5 @@
 import { requirementsOf } from '../../config/require-settings.ts'
+import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { hotelsOf, type PartnerTrace, type TracedCompany, tracePartner } from '../../db/trace/trace-partner.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
@@ -7,7 +8,7 @@ import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
-import { counted, moment, readable, shortened } from '../show/readable.ts'
+import { moment, readable, shortened } from '../show/readable.ts'
 import {
   differenceRow,
   differenceWords,

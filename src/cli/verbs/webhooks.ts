@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import {
   type EndedTask,
   endedTasks,
@@ -18,7 +19,7 @@ import {
 } from '../../webhooks/check-webhook-settings.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig, readContract } from '../read-config.ts'
-import { counted, duration, moment, readable } from '../show/readable.ts'
+import { duration, moment, readable } from '../show/readable.ts'
 import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 

@@ -4,11 +4,13 @@ import type { Database } from '../database.ts'
 const table = (kind: PlainKind): RawBuilder<unknown> => sql.table(kind.table)
 
 export async function countPlain(db: Database, kind: PlainKind, before: Date): Promise<OldCount> {
-  const { rows } = await sql<OldCount>`
-    select count(*) as rows, min(${sql.id('old', kind.at)}) as oldest,
-           coalesce(sum(pg_column_size(old)), 0)::float8 as bytes
-    from ${table(kind)} old where ${kind.condition(before)}`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+  return await countBy(
+    db,
+    sql<OldCount>`
+      select count(*) as rows, min(${sql.id('old', kind.at)}) as oldest,
+             coalesce(sum(pg_column_size(old)), 0)::float8 as bytes
+      from ${table(kind)} old where ${kind.condition(before)}`,
+  )
 }
 
 /** Removes one batch, in a statement of its own. @returns how many; fewer than `batchRows` once there are no more. */
@@ -175,6 +177,20 @@ export type OldCount = { rows: number; oldest: Date | null; bytes: number }
 
 /** How many went, and where the next batch goes on; null: none is left. */
 export type Removed = { rows: number; next: number | null }
+
+/** How a kind is counted, and how a batch of it goes, from where the one before ended. */
+export type Removal = {
+  count: (db: Database, before: Date) => Promise<OldCount>
+  remove: (db: Database, before: Date, after: number) => Promise<Removed>
+}
+
+/** What a query counts: one row, with the columns of `OldCount`. */
+export async function countBy(db: Database, query: RawBuilder<OldCount>): Promise<OldCount> {
+  const { rows } = await query.execute(db)
+  return rows[0] ?? noneOld
+}
+
+export const noneOld: OldCount = { rows: 0, oldest: null, bytes: 0 }
 
 /** Rows of one statement: few enough that nobody waits long for its locks. */
 export const batchRows = 5_000

@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { endedStates } from '../tables/submission-tables.ts'
-import { batchRows, type OldCount, type Removed, submissionEnded } from './old-kinds.ts'
+import { batchRows, countBy, type OldCount, type Removal, type Removed, submissionEnded } from './old-kinds.ts'
 
 /** Runs of one batch. */
 const runsAtOnce = 200
@@ -37,15 +37,17 @@ const oldRuns = (before: Date): RawBuilder<unknown> => sql`
       union all select max(run_id) from row_comparison group by kind, withheld is null
     ) kept where needed is not null)`
 
-export async function countOldRuns(db: Database, before: Date): Promise<OldCount> {
-  const { rows } = await sql<OldCount>`
+async function countOldRuns(db: Database, before: Date): Promise<OldCount> {
+  return await countBy(
+    db,
+    sql<OldCount>`
     select count(*) as rows, min(started_at) as oldest, coalesce(sum(pg_column_size(run)), 0)::float8 as bytes
-    from run where run_id in (${oldRuns(before)})`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+    from run where run_id in (${oldRuns(before)})`,
+  )
 }
 
 /** Removes one batch of runs. How many went is kept by job and verdict: counters that people watch never fall. */
-export async function removeOldRuns(db: Database, before: Date): Promise<Removed> {
+async function removeOldRuns(db: Database, before: Date): Promise<Removed> {
   return await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ run_id: number }>`
       ${oldRuns(before)} order by r.run_id limit ${runsAtOnce} for update of r skip locked`.execute(trx)
@@ -84,14 +86,16 @@ const oldReports = (before: Date): RawBuilder<unknown> => sql`
       where later.job = run.job and later.state = 'finished' and later.report is not null
         and later.run_id > run.run_id)`
 
-export async function countOldReports(db: Database, before: Date): Promise<OldCount> {
-  const { rows } = await sql<OldCount>`
+async function countOldReports(db: Database, before: Date): Promise<OldCount> {
+  return await countBy(
+    db,
+    sql<OldCount>`
     select count(*) as rows, min(finished_at) as oldest, coalesce(sum(pg_column_size(report)), 0)::float8 as bytes
-    from run where run_id in (${oldReports(before)})`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+    from run where run_id in (${oldReports(before)})`,
+  )
 }
 
-export async function removeOldReports(db: Database, before: Date): Promise<Removed> {
+async function removeOldReports(db: Database, before: Date): Promise<Removed> {
   const { numAffectedRows } = await sql`
     update run set report = null
     where run_id in (${oldReports(before)} order by run_id limit ${runsAtOnce})`.execute(db)
@@ -117,19 +121,21 @@ const quarantinedPages = (before: Date): RawBuilder<unknown> => sql`
         and later.state = 'settled' and later_run.destination_id = destination_in_use()
         and exists (select from search_page other where other.submission_id = later.submission_id))`
 
-export async function countOldQuarantine(db: Database, before: Date): Promise<OldCount> {
-  const { rows } = await sql<OldCount>`
-    with old as (select page.page_id, ${submissionEnded} as ended from ${quarantinedPages(before)})
-    select count(*) as rows, min(ended) as oldest, coalesce(sum(pg_column_size(quarantine)), 0)::float8 as bytes
-    from old join quarantine using (page_id)`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+async function countOldQuarantine(db: Database, before: Date): Promise<OldCount> {
+  return await countBy(
+    db,
+    sql<OldCount>`
+      with old as (select page.page_id, ${submissionEnded} as ended from ${quarantinedPages(before)})
+      select count(*) as rows, min(ended) as oldest, coalesce(sum(pg_column_size(quarantine)), 0)::float8 as bytes
+      from old join quarantine using (page_id)`,
+  )
 }
 
 /** Pages of one batch: of each at most a thousand parts are kept that were left out. */
 const pagesAtOnce = 20
 
 /** Goes over the next few pages of old searches. */
-export async function removeOldQuarantine(db: Database, before: Date, after: number): Promise<Removed> {
+async function removeOldQuarantine(db: Database, before: Date, after: number): Promise<Removed> {
   const { rows } = await sql<Removed>`
     with next as materialized (
       select page.page_id from ${quarantinedPages(before)} and page.page_id > ${after}
@@ -145,16 +151,18 @@ const isLastOutcome = sql<boolean>`exists (
   select from acceptance took where took.row_id = line.row_id and took.outcome_submission = line.submission_id)`
 
 /** Which rows each old submission carried, but for those whose last outcome it is. */
-export async function countOldLines(db: Database, before: Date): Promise<OldCount> {
-  const { rows } = await sql<OldCount>`
+async function countOldLines(db: Database, before: Date): Promise<OldCount> {
+  return await countBy(
+    db,
+    sql<OldCount>`
     select count(*) as rows, min(${submissionEnded}) as oldest, coalesce(sum(pg_column_size(line)), 0)::float8 as bytes
     from submission s join run r using (run_id) join submission_row line using (submission_id)
-    where ${isOld(before)} and not ${isLastOutcome}`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+    where ${isOld(before)} and not ${isLastOutcome}`,
+  )
 }
 
 /** Goes over the next few old submissions, as many as carry a batch of rows. */
-export async function removeOldLines(db: Database, before: Date, after: number): Promise<Removed> {
+async function removeOldLines(db: Database, before: Date, after: number): Promise<Removed> {
   const { rows } = await sql<Removed>`
     with next as (
       select submission_id, row_count, sum(row_count) over (order by submission_id) - row_count as carried_before
@@ -223,20 +231,22 @@ const removable = (roots: RawBuilder<unknown>, before: Date): RawBuilder<unknown
     select member.submission_id from member where member.root_id not in (select root_id from needed)
   )`
 
-export async function countOldSubmissions(db: Database, before: Date): Promise<OldCount> {
+async function countOldSubmissions(db: Database, before: Date): Promise<OldCount> {
   const roots = sql`select submission_id from submission where root_id is null`
-  const { rows } = await sql<OldCount>`
+  return await countBy(
+    db,
+    sql<OldCount>`
     ${removable(roots, before)}
     select count(*) as rows, min(${submissionEnded}) as oldest, coalesce(sum(pg_column_size(s)), 0)::float8 as bytes
-    from free join submission s using (submission_id)`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+    from free join submission s using (submission_id)`,
+  )
 }
 
 /** Requests of one batch, with their pages. */
 const requestsAtOnce = 500
 
 /** Goes over the next few requests, and removes those that are old and named by nothing, with all that is theirs. */
-export async function removeOldSubmissions(db: Database, before: Date, after: number): Promise<Removed> {
+async function removeOldSubmissions(db: Database, before: Date, after: number): Promise<Removed> {
   const roots = sql`
     select submission_id from submission where root_id is null and submission_id > ${after}
     order by submission_id limit ${requestsAtOnce}`
@@ -271,3 +281,12 @@ async function removeSubmissions(trx: Transaction<Schema>, ids: readonly number[
     await sql`delete from ${sql.table(name)} where submission_id = any(${ids}::bigint[])`.execute(trx)
   }
 }
+
+/** Runs, requests and what names them, by the names of their kinds. */
+export const runRemovals = {
+  quarantine: { count: countOldQuarantine, remove: removeOldQuarantine },
+  reports: { count: countOldReports, remove: removeOldReports },
+  submission_rows: { count: countOldLines, remove: removeOldLines },
+  submissions: { count: countOldSubmissions, remove: removeOldSubmissions },
+  runs: { count: countOldRuns, remove: removeOldRuns },
+} satisfies Record<string, Removal>

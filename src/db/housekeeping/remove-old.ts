@@ -4,52 +4,36 @@ import { destinationSchemas } from '../schema-standing.ts'
 import { endedStates } from '../tables/submission-tables.ts'
 import {
   addCounts,
+  countBy,
   countPlain,
+  noneOld,
   type OldCount,
   type OldKind,
   type PlainKind,
   pastContents,
   plainKinds,
+  type Removal,
   type Removed,
   removedValueKinds,
   removePlain,
   submissionEnded,
   valueChangeKinds,
 } from './old-kinds.ts'
-import {
-  countOldLines,
-  countOldQuarantine,
-  countOldReports,
-  countOldRuns,
-  countOldSubmissions,
-  removeOldLines,
-  removeOldQuarantine,
-  removeOldReports,
-  removeOldRuns,
-  removeOldSubmissions,
-} from './old-runs.ts'
+import { runRemovals } from './old-runs.ts'
+
+/** Kinds that are more than the rows of tables of their own. */
+const removals: Partial<Record<OldKind, Removal>> = {
+  payloads: { count: countPayloads, remove: removePayloads },
+  ...runRemovals,
+}
 
 /** How many rows of a kind would be removed, since when there are any, and what they take. */
 export async function countOld(db: Database, kind: OldKind, before: Date): Promise<OldCount> {
-  switch (kind) {
-    case 'payloads':
-      return await countPayloads(db, before)
-    case 'quarantine':
-      return await countOldQuarantine(db, before)
-    case 'reports':
-      return await countOldReports(db, before)
-    case 'submission_rows':
-      return await countOldLines(db, before)
-    case 'submissions':
-      return await countOldSubmissions(db, before)
-    case 'runs':
-      return await countOldRuns(db, before)
-    default: {
-      const counts = []
-      for (const one of await plainOf(db, kind)) counts.push(await countPlain(db, one, before))
-      return counts.length === 0 ? { rows: 0, oldest: null, bytes: 0 } : addCounts(counts)
-    }
-  }
+  const own = removals[kind]
+  if (own !== undefined) return await own.count(db, before)
+  const counts = []
+  for (const one of await plainOf(db, kind)) counts.push(await countPlain(db, one, before))
+  return counts.length === 0 ? noneOld : addCounts(counts)
 }
 
 /**
@@ -57,22 +41,7 @@ export async function countOld(db: Database, kind: OldKind, before: Date): Promi
  * @param after where the batch before ended; 0 for the first.
  */
 export async function removeSome(db: Database, kind: OldKind, before: Date, after: number): Promise<Removed> {
-  switch (kind) {
-    case 'payloads':
-      return await removePayloads(db, before)
-    case 'quarantine':
-      return await removeOldQuarantine(db, before, after)
-    case 'reports':
-      return await removeOldReports(db, before)
-    case 'submission_rows':
-      return await removeOldLines(db, before, after)
-    case 'submissions':
-      return await removeOldSubmissions(db, before, after)
-    case 'runs':
-      return await removeOldRuns(db, before)
-    default:
-      return await removeRows(db, kind, before)
-  }
+  return await (removals[kind]?.remove(db, before, after) ?? removeRows(db, kind, before))
 }
 
 /** Removes all of a kind, batch by batch. @returns how many went. */
@@ -120,12 +89,14 @@ const oldPayloads = (before: Date) => sql`
     and exists (select from submission_payload body where body.submission_id = s.submission_id)`
 
 async function countPayloads(db: Database, before: Date): Promise<OldCount> {
-  const { rows } = await sql<OldCount>`
+  return await countBy(
+    db,
+    sql<OldCount>`
     select count(distinct s.submission_id) as rows, min(${submissionEnded}) as oldest,
            coalesce(sum(octet_length(body.piece)), 0)::float8 as bytes
     from submission s join submission_payload body using (submission_id)
-    where s.submission_id in (${oldPayloads(before)})`.execute(db)
-  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+    where s.submission_id in (${oldPayloads(before)})`,
+  )
 }
 
 /** Bodies of one batch: some are large. */

@@ -3,7 +3,8 @@ import type { Database } from '../database.ts'
 import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
-import { isSince, isUnmarked } from './row-state.ts'
+import { isSince } from './row-standing.ts'
+import { isUnmarked } from './row-state.ts'
 import { outcomeTold } from './settle-outcomes.ts'
 
 /**

@@ -3,18 +3,10 @@ import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from './parked-reason.ts'
 import type { Requires } from './requirements.ts'
-import {
-  isAmongPending,
-  newestAmongPending,
-  passes,
-  type RowFilter,
-  type RowState,
-  rowState,
-  splitFilter,
-} from './row-state.ts'
+import { passes, type RowFilter, splitFilter } from './row-filter.ts'
+import { isAmongPending, newestAmongPending, type RowState, rowState } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
 import { shortContent } from './short-content.ts'
-import { isSuspended } from './suspended-hotels.ts'
 
 /** The states that need a person, each with a verb of its own. */
 export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>
@@ -41,36 +33,34 @@ export type ListedRow = {
 
 type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits; row_id: number; exact: string }
 
+/** Which rows of a state are asked for. */
+type RowsAsked = { requires: Requires; filter?: RowFilter; limit: number }
+
+type ListAsked = RowsAsked & { policies?: readonly ResendPolicy[] }
+
 /** Rows in one state, newest first, with the reason in words that a person can act on. */
-export async function rowsInState(
-  db: Database,
-  state: ListedState,
-  requires: Requires,
-  policies: readonly ResendPolicy[],
-  filter: RowFilter,
-  limit: number,
-): Promise<ListedRow[]> {
-  return (await pageOfRows(db, state, requires, policies, filter, limit, null, sql`row.content`)).rows
+export async function rowsInState(db: Database, state: ListedState, asked: ListAsked): Promise<ListedRow[]> {
+  return (await pageOfRows(db, state, { ...asked, content: sql`row.content` })).rows
 }
 
 /** The last row of a page: its moment as the database prints it, because no Date is as exact, and its number. */
 export type RowPlace = { at: string; rowId: number }
 
+type PageAsked = ListAsked & {
+  /** Where the page before ended; null: the first page. */
+  past?: RowPlace | null
+  /** What is shown of each content; by default its long texts are cut. */
+  content?: RawBuilder<unknown>
+}
+
 /**
  * The same, a page at a time.
- * @param past where the page before ended; null: the first page.
- * @param content what is shown of each content; by default its long texts are cut.
  * @returns `next`: where this one ended; null if there is no further row.
  */
 export async function pageOfRows(
   db: Database,
   state: ListedState,
-  requires: Requires,
-  policies: readonly ResendPolicy[],
-  filter: RowFilter,
-  limit: number,
-  past: RowPlace | null,
-  content: RawBuilder<unknown> = shortContent(sql`row.content`),
+  { requires, policies = [], filter = {}, limit, past = null, content = shortContent(sql`row.content`) }: PageAsked,
 ): Promise<{ rows: ListedRow[]; next: RowPlace | null }> {
   const { code, reason, at } = told[state]
   const further =
@@ -129,14 +119,14 @@ type RowCause = {
   last_at: Date
 }
 
-/** The causes of rows in one state, those with the most rows first. */
+/**
+ * The causes of rows in one state, those with the most rows first.
+ * @param also what must hold of a `row` besides.
+ */
 export async function causesOfRows(
   db: Database,
   state: ListedState,
-  requires: Requires,
-  filter: RowFilter,
-  limit: number,
-  also: RawBuilder<boolean> = sql<boolean>`true`,
+  { requires, filter = {}, limit, also = sql<boolean>`true` }: RowsAsked & { also?: RawBuilder<boolean> },
 ): Promise<RowCause[]> {
   const { code, reason, at } = told[state]
   const { rows } = await sql<RowCause>`
@@ -153,7 +143,10 @@ export async function causesOfRows(
 }
 
 /** Where each state's code, words and moment stand. */
-const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }> = {
+export const told: Record<
+  ListedState,
+  { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }
+> = {
   rejected: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
   unknown: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
   invalid: { code: sql`null::text`, reason: sql`row.invalid_reason`, at: sql`row.changed_at` },
@@ -162,129 +155,4 @@ const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<
     reason: sql`concat_ws(' ', waits.required, waits.requirement_code, waits.requirement_reason)`,
     at: sql`row.changed_at`,
   },
-}
-
-/** The numbers of all rows that are parked, but for those of hotels that people have suspended. */
-export async function parkedRowIds(db: Database, requires: Requires): Promise<Set<number>> {
-  const { rows } = await sql<{ row_id: number }>`
-    select row.row_id from ledger row
-    where ${isAmongPending('parked')} and ${rowState(requires)} = 'parked' and not ${isSuspended()}`.execute(db)
-  return new Set(rows.map(({ row_id }) => row_id))
-}
-
-/** The rows of one hotel that wait for the same. */
-type ParkedGroup = {
-  partner_id: string
-  /** What they wait for and where it stands, in words that a person can act on. */
-  reason: string
-  code: string
-  rows: number
-  streams: string[]
-  /** When the first of them last changed. */
-  since: Date
-}
-
-type ParkedGroups = { groups: ParkedGroup[]; total: { rows: number; hotels: number; groups: number } }
-
-type FoundGroup = Omit<ParkedGroup, 'reason'> & { waits: MaybeWaits; all_rows: number; all_groups: number }
-
-/** Parked rows by hotel and by what they wait for, the most first, with the numbers of all of them. */
-export async function parkedGroups(
-  db: Database,
-  requires: Requires,
-  filter: RowFilter,
-  limit: number,
-): Promise<ParkedGroups> {
-  const { rows } = await sql<FoundGroup & { all_hotels: number }>`
-    with parked as materialized (
-      select row.partner_id, row.stream, row.changed_at, to_jsonb(waits) as waits
-      from ledger row
-      left join lateral ${waitsFor(requires)} waits on true
-      where ${isAmongPending('parked')}
-        and ${rowState(requires)} = 'parked'
-        and ${passes(filter, told.parked)}
-    )
-    select partner_id, waits, 'requires_' || (waits ->> 'requirement_state') as code, count(*) as rows,
-           array_agg(distinct stream order by stream) as streams, min(changed_at) as since,
-           sum(count(*)) over ()::bigint as all_rows, count(*) over () as all_groups,
-           (select count(distinct partner_id) from parked) as all_hotels
-    from parked
-    group by partner_id, waits
-    order by count(*) desc, partner_id collate "C", code
-    limit ${limit}`.execute(db)
-  const [first] = rows
-  const total =
-    first === undefined
-      ? { rows: 0, hotels: 0, groups: 0 }
-      : { rows: first.all_rows, hotels: first.all_hotels, groups: first.all_groups }
-  const groups = rows.map(({ waits, all_rows: _rows, all_groups: _groups, all_hotels: _hotels, ...group }) => {
-    const requirement = waitingOn(waits)
-    return { ...group, reason: requirement === null ? '' : parkedReason(requirement, group.partner_id) }
-  })
-  return { groups, total }
-}
-
-/** A row that the service has, or may have, where the partner wants it no longer. */
-export type DriftRow = {
-  stream: string
-  partner_id: string
-  row_key: string
-  content: Record<string, unknown>
-  accepted_at: Date | null
-  outcome: string | null
-  gone_since: Date
-  /** `gone`: the partner has it no longer; `remapped`: its hotel is another company now. */
-  why: 'gone' | 'remapped'
-  /** Which company holds it; null where its hotel is not mapped. */
-  company_id: string | null
-}
-
-/** What is at the service and no longer at the partner, or at a company that its hotel was, newest first. */
-export async function driftRows(db: Database, stream: string | null, limit: number): Promise<DriftRow[]> {
-  const { rows } = await sql<DriftRow>`
-    select * from drift
-    where ${stream}::text is null or stream = ${stream}
-    order by gone_since desc, stream, row_key
-    limit ${limit}`.execute(db)
-  return rows
-}
-
-export type RowNotAccepted = {
-  stream: string
-  partner_id: string
-  row_key: string
-  /** `invalid`: found wrong here and never sent; else the outcome. */
-  state: 'invalid' | 'rejected' | 'unknown'
-  code: string | null
-  reason: string | null
-  /** With its long texts cut. */
-  content: Record<string, unknown>
-  submission_id: number | null
-  correlation_id: string | null
-  at: Date | null
-}
-
-/**
- * Rows that are rejected, invalid or unknown as they stand, newest verdict first: what was said of an earlier content,
- * or of a row that waits for something else by now, is not why it is not accepted.
- */
-export async function rowsNotAccepted(db: Database, requires: Requires, limit: number): Promise<RowNotAccepted[]> {
-  const { rows } = await sql<RowNotAccepted>`
-    with judged as (
-      select row.*, ${rowState(requires)} as state
-      from ledger row
-      where ${isAmongPending()}
-        and (row.invalid_reason is not null or row.refused_hash is not null or row.outcome in ('rejected', 'unknown'))
-    )
-    select stream, partner_id, row_key, judged.state,
-           case when judged.state <> 'invalid' then outcome_code end as code,
-           case when judged.state = 'invalid' then invalid_reason else outcome_reason end as reason,
-           ${shortContent(sql`content`)} as content, outcome_submission as submission_id, correlation_id,
-           case when judged.state = 'invalid' then changed_at else outcome_at end as at
-    from judged
-    left join submission on submission.submission_id = outcome_submission and judged.state <> 'invalid'
-    where judged.state in ('invalid', 'rejected', 'unknown')
-    order by at desc nulls last, row_id
-    limit ${limit}`.execute(db)
-  return rows
 }

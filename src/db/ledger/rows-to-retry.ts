@@ -1,7 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import { isAmongPending, isCarried, isUnmarked, passes, type RowFilter } from './row-state.ts'
+import { passes, type RowFilter } from './row-filter.ts'
+import { isAmongPending, isCarried, isUnmarked } from './row-state.ts'
 import { isSuspended } from './suspended-hotels.ts'
 
 /** Which rejected rows are sent again as they are, with the code as the service spells it. */

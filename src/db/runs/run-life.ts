@@ -167,18 +167,17 @@ export async function adoptUnfinished(
     where ${wasLeft}`.execute(trx)
 }
 
-/**
- * Ends a run with its report.
- * @param carried whether it carried the data through; null of a job that carries none.
- */
-export async function finishRun(
-  trx: Transaction<Schema>,
-  runId: number,
-  verdict: Verdict,
-  report: object,
-  finishedAt: Date,
-  carried: boolean | null = null,
-): Promise<void> {
+type RunEnd = {
+  verdict: Verdict
+  report: object
+  finishedAt: Date
+  /** Whether it carried the data through; null of a job that carries none. */
+  carried: boolean | null
+}
+
+/** Ends a run with its report. */
+export async function finishRun(trx: Transaction<Schema>, runId: number, end: RunEnd): Promise<void> {
+  const { verdict, report, finishedAt, carried } = end
   await trx
     .updateTable('run')
     .set({ state: 'finished', verdict, report: JSON.stringify(report), finished_at: finishedAt, carried })

@@ -1,23 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { sql } from 'kysely'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { requirementsOf } from '../../config/require-settings.ts'
-import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
-import { waitingPlans } from '../../db/guard/guard-plan.ts'
-import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
-import { hasCarried, isForDestination, isOfDestination, isWhole, searchesBrought } from '../../db/runs/newest-runs.ts'
-import { lastStepTimes } from '../../db/runs/run-progress.ts'
-import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
-import { unfinishedStates } from '../../db/tables/submission-tables.ts'
+import type { Job } from '../../jobs/job.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import type { Deps } from '../../pipeline/deps.ts'
-import { leastShare } from '../../pipeline/report/carried.ts'
-import { clocksDifferMs } from '../../pipeline/report/standing.ts'
-import { documentKindOf, searchKind } from '../../pipeline/streams/kind-names.ts'
+import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { AnswerCache } from '../answer-cache.ts'
 import { countBacklog } from '../count-backlog.ts'
 import { isDatabaseAway } from '../problem.ts'
+import { type Backlog, type Measured, measure, measureBacklog } from './measure.ts'
 
 /** For so long what was measured in the database is shown again: scrapes of several servers ask once. Milliseconds. */
 const keptMs = 10_000
@@ -40,6 +31,8 @@ const ofJob = 'run_job'
 /** Metrics as text, in the format that `contentType` names. */
 export type Metrics = { contentType: string; text(): Promise<string> }
 
+type MakeGauge = (name: string, help: string, labelNames?: string[]) => Gauge
+
 /** Metrics by Prometheus' conventions: what the process does, and what the database says of runs, rows and requests. */
 export function createMetrics(deps: Deps, db: Database, version: string): Metrics {
   const registers = [new Registry()]
@@ -47,7 +40,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   if (registry === undefined) throw new Error('there is no registry')
   collectDefaultMetrics({ register: registry })
   for (const name of misnamed) registry.removeSingleMetric(name)
-  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+  const gauge: MakeGauge = (name, help, labelNames = []) =>
     new Gauge({ name: `nightferry_${name}`, help, labelNames, registers })
   const calls = new Histogram({
     name: 'nightferry_service_call_duration_seconds',
@@ -66,53 +59,8 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     labelNames: [ofJob, 'verdict'],
     registers,
   })
-  const waiting = {
-    rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
-    oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
-      'stream',
-    ]),
-    unaccepted: gauge(
-      'oldest_unaccepted_change_timestamp_seconds',
-      'Since when the oldest change is not accepted; 0: all are.',
-    ),
-  }
-  const shown = {
-    running: gauge('runs_running', 'Runs under way.', [ofJob]),
-    started: gauge(
-      'run_last_start_timestamp_seconds',
-      'When the newest run with this verdict began. Parts of a job, what carried no data through, and runs for another destination do not count.',
-      [ofJob, 'verdict'],
-    ),
-    ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', [ofJob, 'verdict']),
-    took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', [ofJob, 'verdict']),
-    steps: gauge(
-      'run_step_last_duration_seconds',
-      'How long each step of a job took when it was last done for the destination in use.',
-      [ofJob, 'step'],
-    ),
-    repeats: gauge(
-      'run_last_repeated_requests',
-      'Requests that the last run for the destination in use sent again over a lost answer, by kind.',
-      ['kind'],
-    ),
-    bytes: gauge('run_last_sent_bytes', 'Bytes of the bodies of that run, not compressed, by kind.', ['kind']),
-    requests: gauge(
-      'requests_unfinished',
-      'Requests to the destination in use that are not settled, by kind and state.',
-      ['kind', 'state'],
-    ),
-    brought: gauge(
-      'search_last_brought_timestamp_seconds',
-      'When the newest search that brought its pages was made, or the first one, if none did: calculators, or search: with a name.',
-      ['search'],
-    ),
-    pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet, of runs that are under way.'),
-    looks: gauge('queue_looks', 'Looks in the queue, by queue and state.', ['queue', 'state']),
-    notifications: gauge('notifications_pending', 'Messages that were not delivered yet.'),
-    refused: gauge('service_key_refused', '1 while the service does not accept the API key.'),
-    skew: gauge('service_clock_skew_seconds', "How far the service's clock is ahead of ours, at least."),
-    held: gauge('runs_held', 'Runs that the guard stopped and that wait for a person.'),
-  }
+  const waiting = backlogGauges(gauge)
+  const shown = { runs, ...runGauges(gauge) }
   const backlogs = new AnswerCache()
   const backlog = async (): Promise<Backlog | null> => {
     const counted = backlogs.often('backlog', new Date(), (begin) =>
@@ -150,8 +98,8 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       })
       const counted = isAway ? null : await backlog().catch(failed)
       up.set(isAway ? 0 : 1)
-      if (found !== null) show(found)
-      if (counted !== null) showBacklog(counted)
+      if (found !== null) show(found, shown, jobsOf(deps.config))
+      if (counted !== null) showBacklog(counted, waiting)
       const { totalCount, idleCount, waitingCount } = deps.pool
       connections.set({ state: 'used' }, totalCount - idleCount)
       connections.set({ state: 'idle' }, idleCount)
@@ -159,55 +107,109 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
       return await registry.metrics()
     },
   }
+}
 
-  function show(found: Measured): void {
-    for (const metric of [runs, ...Object.values(shown)]) metric.reset()
-    // A job that never ran says so by 0, so that an alert can be over it.
-    for (const { name: job } of jobsOf(deps.config)) {
-      for (const verdict of ['succeeded', 'partial', 'failed']) {
-        runs.inc({ [ofJob]: job, verdict }, 0)
-        shown.started.set({ [ofJob]: job, verdict }, 0)
-      }
-    }
-    for (const { job, verdict, runs: many, started_at, finished_at } of found.runs) {
-      if (verdict === 'running') {
-        shown.running.set({ [ofJob]: job }, many)
-        continue
-      }
-      runs.inc({ [ofJob]: job, verdict }, many)
-      if (started_at === null) continue
-      shown.started.set({ [ofJob]: job, verdict }, secondsOf(started_at))
-      if (finished_at === null) continue
-      shown.ended.set({ [ofJob]: job, verdict }, secondsOf(finished_at))
-      shown.took.set({ [ofJob]: job, verdict }, secondsOf(finished_at) - secondsOf(started_at))
-    }
-    for (const { job, step, ms } of found.steps) shown.steps.set({ [ofJob]: job, step }, ms / 1000)
-    for (const { kind, repeats, bytes } of found.sent) {
-      shown.repeats.set({ kind }, repeats)
-      shown.bytes.set({ kind }, bytes)
-    }
-    for (const { kind, name, planned_at } of found.brought) {
-      shown.brought.set({ search: kind === searchKind ? 'calculators' : `search:${name}` }, secondsOf(planned_at))
-    }
-    for (const { kind, state, requests } of found.requests) shown.requests.set({ kind, state }, requests)
-    for (const { queue, state, looks } of found.looks) shown.looks.set({ queue, state }, looks)
-    shown.pages.set(found.pages_waiting)
-    shown.notifications.set(found.notifications_pending)
-    shown.held.set(found.runs_held)
-    shown.refused.set(found.key_refused ? 1 : 0)
-    if (found.skew_seconds !== null) shown.skew.set(found.skew_seconds)
-  }
+/** What is told of rows that wait. */
+const backlogGauges = (gauge: MakeGauge) => ({
+  rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
+  oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
+    'stream',
+  ]),
+  unaccepted: gauge(
+    'oldest_unaccepted_change_timestamp_seconds',
+    'Since when the oldest change is not accepted; 0: all are.',
+  ),
+})
 
-  function showBacklog({ streams, oldest_unaccepted }: Backlog): void {
-    for (const metric of Object.values(waiting)) metric.reset()
-    for (const stream of streams) {
-      for (const state of rowStates) waiting.rows.set({ stream: stream.stream, state }, stream[state])
-      if (stream.oldest_pending !== null) {
-        waiting.oldest.set({ stream: stream.stream }, secondsOf(stream.oldest_pending))
-      }
+/** What is told of runs, requests and all else that is counted at once. */
+const runGauges = (gauge: MakeGauge) => ({
+  running: gauge('runs_running', 'Runs under way.', [ofJob]),
+  started: gauge(
+    'run_last_start_timestamp_seconds',
+    'When the newest run with this verdict began. Parts of a job, what carried no data through, and runs for another destination do not count.',
+    [ofJob, 'verdict'],
+  ),
+  ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', [ofJob, 'verdict']),
+  took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', [ofJob, 'verdict']),
+  steps: gauge(
+    'run_step_last_duration_seconds',
+    'How long each step of a job took when it was last done for the destination in use.',
+    [ofJob, 'step'],
+  ),
+  repeats: gauge(
+    'run_last_repeated_requests',
+    'Requests that the last run for the destination in use sent again over a lost answer, by kind.',
+    ['kind'],
+  ),
+  bytes: gauge('run_last_sent_bytes', 'Bytes of the bodies of that run, not compressed, by kind.', ['kind']),
+  requests: gauge(
+    'requests_unfinished',
+    'Requests to the destination in use that are not settled, by kind and state.',
+    ['kind', 'state'],
+  ),
+  brought: gauge(
+    'search_last_brought_timestamp_seconds',
+    'When the newest search that brought its pages was made, or the first one, if none did: calculators, or search: with a name.',
+    ['search'],
+  ),
+  pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet, of runs that are under way.'),
+  looks: gauge('queue_looks', 'Looks in the queue, by queue and state.', ['queue', 'state']),
+  notifications: gauge('notifications_pending', 'Messages that were not delivered yet.'),
+  refused: gauge('service_key_refused', '1 while the service does not accept the API key.'),
+  skew: gauge('service_clock_skew_seconds', "How far the service's clock is ahead of ours, at least."),
+  held: gauge('runs_held', 'Runs that the guard stopped and that wait for a person.'),
+})
+
+type RunMetrics = { runs: Counter } & ReturnType<typeof runGauges>
+
+/** Sets what was measured of runs and requests. @param jobs those that there are. */
+function show(found: Measured, { runs, ...shown }: RunMetrics, jobs: readonly Pick<Job, 'name'>[]): void {
+  for (const metric of [runs, ...Object.values(shown)]) metric.reset()
+  // A job that never ran says so by 0, so that an alert can be over it.
+  for (const { name: job } of jobs) {
+    for (const verdict of ['succeeded', 'partial', 'failed']) {
+      runs.inc({ [ofJob]: job, verdict }, 0)
+      shown.started.set({ [ofJob]: job, verdict }, 0)
     }
-    waiting.unaccepted.set(oldest_unaccepted === null ? 0 : secondsOf(oldest_unaccepted))
   }
+  for (const { job, verdict, runs: many, started_at, finished_at } of found.runs) {
+    if (verdict === 'running') {
+      shown.running.set({ [ofJob]: job }, many)
+      continue
+    }
+    runs.inc({ [ofJob]: job, verdict }, many)
+    if (started_at === null) continue
+    shown.started.set({ [ofJob]: job, verdict }, secondsOf(started_at))
+    if (finished_at === null) continue
+    shown.ended.set({ [ofJob]: job, verdict }, secondsOf(finished_at))
+    shown.took.set({ [ofJob]: job, verdict }, secondsOf(finished_at) - secondsOf(started_at))
+  }
+  for (const { job, step, ms } of found.steps) shown.steps.set({ [ofJob]: job, step }, ms / 1000)
+  for (const { kind, repeats, bytes } of found.sent) {
+    shown.repeats.set({ kind }, repeats)
+    shown.bytes.set({ kind }, bytes)
+  }
+  for (const { kind, name, planned_at } of found.brought) {
+    shown.brought.set({ search: kind === searchKind ? 'calculators' : `search:${name}` }, secondsOf(planned_at))
+  }
+  for (const { kind, state, requests } of found.requests) shown.requests.set({ kind, state }, requests)
+  for (const { queue, state, looks } of found.looks) shown.looks.set({ queue, state }, looks)
+  shown.pages.set(found.pages_waiting)
+  shown.notifications.set(found.notifications_pending)
+  shown.held.set(found.runs_held)
+  shown.refused.set(found.key_refused ? 1 : 0)
+  if (found.skew_seconds !== null) shown.skew.set(found.skew_seconds)
+}
+
+function showBacklog({ streams, oldest_unaccepted }: Backlog, waiting: ReturnType<typeof backlogGauges>): void {
+  for (const metric of Object.values(waiting)) metric.reset()
+  for (const stream of streams) {
+    for (const state of rowStates) waiting.rows.set({ stream: stream.stream, state }, stream[state])
+    if (stream.oldest_pending !== null) {
+      waiting.oldest.set({ stream: stream.stream }, secondsOf(stream.oldest_pending))
+    }
+  }
+  waiting.unaccepted.set(oldest_unaccepted === null ? 0 : secondsOf(oldest_unaccepted))
 }
 
 function secondsOf(at: Date): number {
@@ -228,84 +230,3 @@ const rowStates = [
   'unconfigured',
   'gone',
 ] as const
-
-type RunCount = { job: string; verdict: string; runs: number; started_at: Date | null; finished_at: Date | null }
-type Counts = { pages_waiting: number; notifications_pending: number }
-
-/** What takes as long as rows wait. */
-type Backlog = { streams: Awaited<ReturnType<typeof statusCounts>>; oldest_unaccepted: Date | null }
-
-async function measureBacklog(db: Database, { config }: Pick<Deps, 'config'>): Promise<Backlog> {
-  const requires = requirementsOf(config)
-  return { streams: await statusCounts(db, requires), oldest_unaccepted: await oldestUnaccepted(db, requires) }
-}
-
-type Measured = Counts & {
-  runs: RunCount[]
-  requests: { kind: string; state: string; requests: number }[]
-  looks: { queue: string; state: string; looks: number }[]
-  steps: Awaited<ReturnType<typeof lastStepTimes>>
-  /** What the requests of the newest run for the destination in use that sent any came to. */
-  sent: { kind: string; repeats: number; bytes: number }[]
-  brought: Awaited<ReturnType<typeof searchesBrought>>
-  runs_held: number
-  key_refused: boolean
-  skew_seconds: number | null
-}
-
-/** What the database says of runs, rows and requests. Each query counts by an index, or over what is unfinished. */
-async function measure(db: Database, config: Config): Promise<Measured> {
-  const requires = requirementsOf(config)
-  // A part of a job, what carried no data through, what went to another destination and what a clock that was ahead
-  // began say nothing of how the job stands.
-  const tells = sql`${isWhole} and ${isForDestination} and (${hasCarried} or verdict = 'failed')
-    and started_at < clock_timestamp() + ${clocksDifferMs} * interval '1 millisecond'`
-  const runs = await sql<RunCount>`
-    select job, verdict, sum(runs)::bigint as runs, max(started_at) as started_at, max(finished_at) as finished_at
-    from (
-      select job, coalesce(verdict, state) as verdict, count(*) as runs,
-             max(started_at) filter (where ${tells}) as started_at,
-             max(finished_at) filter (where ${tells}) as finished_at
-      from run group by 1, 2
-      -- What housekeeping has removed is counted on, or the counter would fall.
-      union all select job, verdict, runs, null, null from run_tally
-    ) told group by 1, 2`.execute(db)
-  const requests = await sql<Measured['requests'][number]>`
-    select kind, state, count(*) as requests from submission
-    where state = any(${unfinishedStates}) and ${isOfDestination} group by 1, 2`.execute(db)
-  const looks = await sql<Measured['looks'][number]>`
-    select name as queue, state::text as state, count(*) as looks from nightferry_queue.job
-    where state < 'completed' and name like 'look-at-%' group by 1, 2`.execute(db)
-  const counts = await sql<Counts>`
-    select (
-             select count(*) from search_page join submission using (submission_id) join run using (run_id)
-             where search_page.state = 'listed' and run.state = 'running'
-           ) as pages_waiting,
-           (select count(*) from notification where next_at is not null) as notifications_pending`.execute(db)
-  const sent = await sql<Measured['sent'][number]>`
-    select kind, sum(repeats)::float8 as repeats, coalesce(sum(payload_bytes), 0)::float8 as bytes
-    from submission
-    where run_id = (
-      select run_id from run
-      where ${isForDestination} and exists (select from submission sent where sent.run_id = run.run_id)
-      order by run_id desc limit 1
-    ) group by kind`.execute(db)
-  const searches = [
-    { kind: searchKind, name: '' },
-    ...config.pull.searches.map(({ name, search }) => ({ kind: documentKindOf(search), name })),
-  ]
-  const skew = await skewInUse(db)
-  const held = await waitingPlans(db, requires)
-  return {
-    runs: runs.rows,
-    requests: requests.rows,
-    looks: looks.rows,
-    ...(counts.rows[0] ?? { pages_waiting: 0, notifications_pending: 0 }),
-    runs_held: new Set(held.map(({ run_id }) => run_id)).size,
-    steps: await lastStepTimes(db),
-    sent: sent.rows,
-    brought: await searchesBrought(db, searches, { leastShare, aheadMs: clocksDifferMs }),
-    key_refused: (await deniedKeyInUse(db)) !== null,
-    skew_seconds: skew === null ? null : skew.lowMs / 1000,
-  }
-}

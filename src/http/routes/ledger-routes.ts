@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { listDifferences, listRowDifferences } from '../../db/differences/difference-records.ts'
-import type { RowFilter } from '../../db/ledger/row-state.ts'
-import { given } from '../../db/ledger/row-state.ts'
-import { causesOfRows, driftRows, pageOfRows, parkedGroups, type RowPlace } from '../../db/ledger/rows-in-state.ts'
+import { driftRows } from '../../db/ledger/drift-rows.ts'
+import { parkedGroups } from '../../db/ledger/parked-groups.ts'
+import type { RowFilter } from '../../db/ledger/row-filter.ts'
+import { causesOfRows, pageOfRows, type RowPlace } from '../../db/ledger/rows-in-state.ts'
 import { differenceKinds } from '../../db/tables/difference-tables.ts'
 import { hotelsOf, likePartnerIds, tracePartner } from '../../db/trace/trace-partner.ts'
 import { uuidOf } from '../../exchange/wire-value.ts'
+import { given } from '../../given.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { listChanges } from '../../pipeline/pull/merge/value-history.ts'
@@ -89,15 +91,13 @@ export const ledgerRoutes: readonly Route[] = [
     query: z.strictObject({ state, limit, cursor, ...filterFields }),
     answers: { 200: z.object({ rows: z.array(listedRow), next: z.string().nullable() }) },
     handle: async ({ db, deps }, { query }) => {
-      const { rows, next } = await pageOfRows(
-        db,
-        query.state,
-        requirementsOf(deps.config),
-        resendPolicies(deps.config, deps.contract),
-        rowFilter(deps.config, query),
-        query.limit,
-        placeOf(place, query.cursor),
-      )
+      const { rows, next } = await pageOfRows(db, query.state, {
+        requires: requirementsOf(deps.config),
+        policies: resendPolicies(deps.config, deps.contract),
+        filter: rowFilter(deps.config, query),
+        limit: query.limit,
+        past: placeOf(place, query.cursor),
+      })
       return { rows, next: cursorOf(next) }
     },
   }),
@@ -131,7 +131,8 @@ export const ledgerRoutes: readonly Route[] = [
       const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), (begin) =>
         countBacklog(
           db,
-          (own) => causesOfRows(own, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
+          (own) =>
+            causesOfRows(own, query.state, { requires, filter: rowFilter(deps.config, query), limit: query.limit + 1 }),
           begin,
         ),
       )

@@ -111,7 +111,7 @@ async function needsWithCauses(db: Database, requires: Requires) {
   let moreCauses = false
   for (const state of listedStates.filter((one) => needs.some((need) => need.state === one))) {
     const needing = state === 'parked' ? sql<boolean>`not ${isSuspended()}` : sql<boolean>`true`
-    const found = cutAt(await causesOfRows(db, state, requires, {}, causesShown + 1, needing), causesShown)
+    const found = cutAt(await causesOfRows(db, state, { requires, limit: causesShown + 1, also: needing }), causesShown)
     causes.push(...found.rows.map((one) => ({ state, ...one })))
     moreCauses ||= found.more
   }

@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
-import type { RowFilter } from '../../db/ledger/row-state.ts'
-import { given } from '../../db/ledger/row-state.ts'
+import type { RowFilter } from '../../db/ledger/row-filter.ts'
 import {
   countLeftOut,
   countResendable,
@@ -15,6 +15,7 @@ import {
 } from '../../db/ledger/rows-again.ts'
 import { markForRetry, type RetryCounts } from '../../db/ledger/rows-to-retry.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
+import { given } from '../../given.ts'
 import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
 import { type EarlierCursor, earlierCursor } from '../delta/where-to-read.ts'
 import { ActionRefused, type Deps } from '../deps.ts'
@@ -260,10 +261,10 @@ export async function bringBack(
 /** What was removed or brought back, as a person reads it. Pure. */
 export function partsWords({ companies, calculators, values, properties }: Accepted | Restored): string {
   return [
-    `${values} ${values === 1 ? 'value' : 'values'}`,
-    `${properties} ${properties === 1 ? 'property value' : 'property values'}`,
-    `${calculators} ${calculators === 1 ? 'calculator' : 'calculators'}`,
-    `${companies} ${companies === 1 ? 'company' : 'companies'}`,
+    counted(values, 'value'),
+    counted(properties, 'property value'),
+    counted(calculators, 'calculator'),
+    counted(companies, 'company'),
   ].join(', ')
 }
 

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
-import type { FoundDifference } from '../../db/differences/difference-records.ts'
-import { isSince, type RowStanding, rowStanding } from '../../db/ledger/row-state.ts'
+import { isSince, type RowStanding, rowStanding } from '../../db/ledger/row-standing.ts'
 import { nextFetch } from '../../db/next-fetch.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
+import type { FoundDifference } from './findings.ts'
 
 type ComparedCompany = {
   company_id: string

@@ -2,14 +2,6 @@ import { hostname } from 'node:os'
 import { sql, type Transaction } from 'kysely'
 import type { SearchSettings } from '../../config/job-settings.ts'
 import { recordAction } from '../../db/actions/record-action.ts'
-import {
-  createFindings,
-  dropFindings,
-  noteComparison,
-  stageFindings,
-  stageUnjudged,
-  storeFindings,
-} from '../../db/differences/difference-records.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/found-otherwise.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
@@ -21,6 +13,14 @@ import { carriedStreams } from '../streams/our-streams.ts'
 import { type AnswerTypes, loadAnswerTypes } from '../streams/rules/reference-index.ts'
 import { type ComparedStreams, type Counts, compareCompany, comparedCompanies, type Judge } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
+import {
+  createFindings,
+  dropFindings,
+  noteComparison,
+  stageFindings,
+  stageUnjudged,
+  storeFindings,
+} from './findings.ts'
 import { comparingSearch } from './what-is-compared.ts'
 
 /**

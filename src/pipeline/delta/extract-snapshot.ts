@@ -10,6 +10,7 @@ import type { Judge, JudgeRow } from '../preflight/preflight.ts'
 import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirstSnapshot } from './land-first.ts'
+import { foldedBefore, forgetSnapshot, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
 import { type LandedCounts, landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
 import {
@@ -24,12 +25,7 @@ import {
 import { createStage, type StagedRow, stagedLine, stageRows } from './landing/stage-rows.ts'
 import {
   anyGuarded,
-  foldedBefore,
-  forgetSnapshot,
-  hasSnapshot,
   isNewStream,
-  keepFirstSnapshot,
-  keepSnapshot,
   lockReading,
   noteNullCursors,
   noteReading,

@@ -12,11 +12,10 @@ import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
 import { findMissingNew } from './landing/after-landing.ts'
+import { forgetSnapshot } from './landing/kept-snapshot.ts'
 import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
 import { findMissing } from './landing/snapshot-lines.ts'
-import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import {
-  forgetSnapshot,
   isNewStream,
   lockReading,
   noteNullCursors,
@@ -24,11 +23,12 @@ import {
   type StreamWatermark,
   watermarkOf,
 } from './landing/stream-reading.ts'
-import { clockPutBack, lostMs, partnerAheadMs, readsWhole } from './partner-clock.ts'
+import { lostMs, partnerAheadMs, readsWhole } from './partner-clock.ts'
 import { landReadingAhead } from './read-ahead.ts'
-import { hotelsAtMost, partialHotels, rereadContradicted, stageHotelsAnew } from './reread-hotels.ts'
-import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
-import { beforeOpen, earlierCursor, movedBack, putBackBy, type Whole, whyWhole } from './where-to-read.ts'
+import { rereadContradicted } from './reread-hotels.ts'
+import { type ReadDelta, stageDelta } from './stage-delta.ts'
+import { nothingSeen, type Seen } from './staged-lines.ts'
+import { beforeOpen, type Whole, whyWhole } from './where-to-read.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and lands in
@@ -106,59 +106,21 @@ async function extractDelta(
     db.transaction().execute(async (trx) => {
       const reading = await lockReading(trx, name)
       const before = await watermarkOf(trx, name)
-      const isTime = protection !== 'none'
-      const clockLostMs = isTime ? lostMs(before?.partner_ahead_ms ?? null, stream.aheadMs) : 0
-      const usualMs = putBackBy(cursorType) + clockLostMs
-      const overlapMs = deps.config.partner.overlapMs + usualMs
-      const stage = async (from: string | null): Promise<Seen> => {
-        const seen = nothingSeen(before?.witness ?? null)
-        const rows = snapshot.delta({ ...query, cursor, from, overlapMs })
-        await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
-        return seen
-      }
+      const clockLostMs = protection === 'none' ? 0 : lostMs(before?.partner_ahead_ms ?? null, stream.aheadMs)
       const lost = readsWhole(clockLostMs, deps.config.partner.overlapMs) ? clockLostMs : null
-      let whole = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs, clockLostMs: lost })
-      let seen = nothingSeen()
-      let held = false
+      const due = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs, clockLostMs: lost })
       // Where the query yields only what changed lately, a row that does not come may be there all the same.
       const yieldsAll = fullEveryMs !== null
+      let read: ReadDelta = { seen: nothingSeen(), whole: due, partial: [] }
+      let held = false
       const guard = async (would: WouldChange) => {
-        const empty = async () => yieldsAll && seen.rows === 0 && !(await snapshot.hasRows(query))
+        const empty = async () => yieldsAll && read.seen.rows === 0 && !(await snapshot.hasRows(query))
         held = await guardStream(deps, trx, run.run_id, name, would, empty)
         return held
       }
       const land = async (): Promise<LandedCounts> => {
-        await createStage(trx)
-        seen = await stage(whole === null ? readFrom(run, before) : null)
-        if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
-          await emptyStage(trx)
-          seen = await stage(null)
-          const cleared = !yieldsAll && seen.witnessCursor === undefined
-          whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
-        } else if (
-          whole === null &&
-          before !== null &&
-          isTime &&
-          clockPutBack(before.watermark, seen.newestCursor, usualMs + snapshot.openMs)
-        ) {
-          await emptyStage(trx)
-          seen = await stage(null)
-          whole = { reason: 'clock', detail: `to before the watermark ${before.watermark}` }
-        }
-        let partial: string[] = []
-        // Where a row that does not come may be there all the same, one that was gone is merged as if it had not been.
-        if (whole === null && yieldsAll && shape.parts !== undefined) {
-          partial = await partialHotels(trx, name)
-          if (partial.length > hotelsAtMost) {
-            await emptyStage(trx)
-            seen = await stage(null)
-            whole = { reason: 'partial', detail: null }
-          } else if (partial.length > 0) {
-            await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, partial, seen)
-            deps.logger.info({ run_id: run.run_id, stream: name, hotels: partial.length }, 'partial_hotels_read')
-          }
-        }
-        const complete = whole !== null && yieldsAll
+        read = await stageDelta({ deps, run, client, trx, snapshot, stream, judge, before, clockLostMs }, due)
+        const complete = read.whole !== null && yieldsAll
         // Only a person can say that what such a query does not yield is not there.
         const letsGo = !yieldsAll && reading.whole_wanted === 'reread'
         if (complete) await findMissing(trx, name, true)
@@ -168,16 +130,17 @@ async function extractDelta(
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: complete ? 'all' : partial.length > 0 ? 'returning' : 'none',
+          completeRows: complete ? 'all' : read.partial.length > 0 ? 'returning' : 'none',
           missing: complete || letsGo,
           yieldsAll,
           guard,
         })
       }
-      const direct = whole !== null && (await isNewStream(trx, name)) && !(await guard(noChange))
+      const direct = due !== null && (await isNewStream(trx, name)) && !(await guard(noChange))
       const first = direct ? await landFirst({ deps, run, client, trx, snapshot, stream, judge }) : null
-      if (first !== null) seen = first.seen
+      if (first !== null) read = { ...read, seen: first.seen }
       const landed = first?.counts ?? (await land())
+      const { seen, whole } = read
       await noteNullCursors(trx, name, seen.nullCursors > 0)
       await forgetSnapshot(trx, name)
       const why = whole?.reason ?? null
@@ -213,14 +176,6 @@ async function extractDelta(
   }
 }
 
-/** Where reading begins: at the watermark, or before it if a person wants that. */
-function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): string | null {
-  const watermark = before?.watermark ?? null
-  if (asked.since === undefined) return watermark
-  const from = earlierCursor(before, asked.since, started_at)
-  return from.kind === 'earlier' ? from.cursor : watermark
-}
-
 /** A partner's past or clock that changed is a warning; all other reasons to read everything are ours. */
 const toWarnOf: ReadonlySet<WholeReason> = new Set(['server', 'clock', 'newest_row'])
 
@@ -229,12 +184,6 @@ function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): vo
   const facts = { run_id: run.run_id, stream, ...whole }
   if (toWarnOf.has(whole.reason)) deps.logger.warn(facts, 'stream_read_whole')
   else deps.logger.info(facts, 'stream_read_whole')
-}
-
-/** Where the cursors of a stream end now that the row which was the newest is not where it was. */
-function endsAt({ watermark, witness }: StreamWatermark, { newestCursor }: Seen): string {
-  const now = newestCursor === null ? 'no row has a cursor now' : `the newest cursor is ${newestCursor}`
-  return `${witness} carried ${watermark}; ${now}`
 }
 
 /**

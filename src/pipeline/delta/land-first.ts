@@ -14,11 +14,11 @@ import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/preflight.ts'
 import type { CursorStream } from '../streams/our-streams.ts'
 import type { StreamShape } from '../streams/stream.ts'
+import { createKeptLines, hashesAlike, keepWrittenSnapshot } from './landing/kept-snapshot.ts'
 import { landDirectly, type WhyStaged } from './landing/land-directly.ts'
 import type { LandedCounts } from './landing/land-rows.ts'
 import { LineSums, PassedHashes } from './landing/line-sums.ts'
 import { wholeLines } from './landing/snapshot-lines.ts'
-import { createKeptLines, hashesAlike, keepWrittenSnapshot } from './landing/stream-reading.ts'
 import { directRows, landingOf, nothingSeen, type Seen } from './staged-lines.ts'
 
 type FirstLanding = {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
+import { counted } from '../../counted.ts'
 import { retryAfterMs } from '../../exchange/back-off.ts'
 import type { Message } from './message.ts'
 
@@ -139,17 +140,15 @@ function linesOf(message: Message, withoutSaying: string | null): string[] {
   const where = whereOf(message, withoutSaying)
   return [
     `${where === null ? '' : `At ${where}: `}${message.sentence}`,
-    ...message.causes.map(({ what, rows, verb }) => `• ${rows === null ? '' : rowsWords(rows)}${what}: ${verb}`),
+    ...message.causes.map(
+      ({ what, rows, verb }) => `• ${rows === null ? '' : `${counted(rows, 'row')} `}${what}: ${verb}`,
+    ),
   ]
 }
 
 /** The destination that a message is about, if people have to be told. Pure. */
 function whereOf({ destination }: Message, withoutSaying: string | null): string | null {
   return destination === withoutSaying ? null : destination
-}
-
-function rowsWords(rows: number): string {
-  return `${rows} ${rows === 1 ? 'row' : 'rows'} `
 }
 
 /** Slack reads these three as markup, also where a hotel's name has them. */

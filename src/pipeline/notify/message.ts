@@ -1,3 +1,4 @@
+import { grouped } from '../../counted.ts'
 import type { NotificationEvent } from '../../db/tables/run-tables.ts'
 import { heldRows } from '../report/report.ts'
 import { type EndedRun, type Growth, type Judged, needsOf } from './judge-end.ts'
@@ -47,7 +48,7 @@ export function messageOfEnd(run: EndedRun, judged: Judged): Message {
 
 /** By how much the trouble grew since people were told of it, or since there was least of it. */
 function growthWords(grown: readonly Growth[]): string {
-  return `It grew: ${grown.map(({ noun, what, before, now }) => `from ${before} to ${now} ${noun} ${what}`).join('; ')}.`
+  return `It grew: ${grown.map(({ noun, what, before, now }) => `from ${grouped(before)} to ${grouped(now)} ${noun} ${what}`).join('; ')}.`
 }
 
 /** Receivers take messages of some kilobytes; the report has the rest. */

@@ -93,7 +93,7 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
     const requires = requirementsOf(deps.config)
     const policies = resendPolicies(deps.config, deps.contract)
     const listed = (state: 'invalid' | 'parked' | 'rejected') =>
-      rowsInState(shadow.db, state, requires, policies, {}, options.rows + 1)
+      rowsInState(shadow.db, state, { requires, policies, limit: options.rows + 1 })
     const lists = {
       invalid: await listed('invalid'),
       parked: await listed('parked'),

@@ -24,7 +24,8 @@ import {
   overdueCode,
   updateAsRead,
 } from './move-submission.ts'
-import { settle, settleLost } from './outcomes/settle.ts'
+import { settle } from './outcomes/settle.ts'
+import { settleLost } from './outcomes/settle-refused.ts'
 import { dateWaits, resolveUncertain } from './sending/resolve-uncertain.ts'
 import { becomeUncertain, send, unauthorized } from './sending/send.ts'
 

@@ -1,7 +1,7 @@
+import { counted, grouped } from '../../counted.ts'
 import type { StreamReport } from '../../db/runs/report-rows.ts'
 import type { SearchReport } from '../../db/runs/search-reports.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
-import { amountOf } from './report-words.ts'
 
 /**
  * So few rows prove nothing when none of them is taken: what is wrong may be the rows of one hotel, of which people are
@@ -58,7 +58,7 @@ function untakenWords(streams: Streams): string[] {
       sent - rejected_again + Math.min(invalid - invalid_suspended + behind, changed),
   )
   if (due < fewRows || taken >= due * leastShare) return []
-  return [`the service took ${taken} of ${amountOf(due, 'row')}`]
+  return [`the service took ${grouped(taken)} of ${counted(due, 'row')}`]
 }
 
 type Pages = readonly { pages: number; failed_pages: number }[]
@@ -67,6 +67,6 @@ function unloadedWords(what: string, searches: Pages, broughtNothing: boolean): 
   const pages = searches.reduce((sum, search) => sum + search.pages, 0)
   const loaded = pages - searches.reduce((sum, { failed_pages }) => sum + failed_pages, 0)
   if (pages > 0 && loaded < pages * leastShare)
-    return [`${loaded} of ${amountOf(pages, 'page')} of ${what} were loaded`]
+    return [`${grouped(loaded)} of ${counted(pages, 'page')} of ${what} were loaded`]
   return pages === 0 && broughtNothing ? [`${what} brought nothing`] : []
 }

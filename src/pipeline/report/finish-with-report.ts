@@ -5,7 +5,7 @@ import { findHeldRun, plansOf } from '../../db/guard/guard-plan.ts'
 import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { unsentRepairs } from '../../db/ledger/found-otherwise.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
-import { rowsNotAccepted } from '../../db/ledger/rows-in-state.ts'
+import { rowsNotAccepted } from '../../db/ledger/rows-not-accepted.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { runOfOtherCopy } from '../../db/own-server.ts'
 import { type StreamReport, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
@@ -25,8 +25,8 @@ import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { streamNamesOf } from '../streams/our-streams.ts'
 import { notCarriedRemarks } from './carried.ts'
 import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
-import { askAgedBy, daysBefore, keptRemarks } from './reckon-age.ts'
-import { judge, logFinished, type RunReport } from './report.ts'
+import { askAgedBy, daysBefore, keptDays, keptRemarks } from './reckon-age.ts'
+import { emptyReport, judge, logFinished, type RunReport } from './report.ts'
 import {
   comparisonNotices,
   documentRemarks,
@@ -87,7 +87,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     searches.flatMap((search) => search.left_out_properties.map(({ property_id }) => property_id)),
   )
   const unobtainable = await unobtainableProperties(db, config.pull, deps.contract, leftOut)
-  const judged = judge(streams, submissions, searches, held, refused, comparison)
+  const judged = judge({ streams, submissions, searches, held, keyDenied: refused, comparison })
   const overdueSearches = overdueSearchRemarks(
     submissions.filter(({ kind }) => kind === searchKind),
     overdueCode,
@@ -114,13 +114,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {
-    run_id: run.run_id,
-    job: run.job,
-    trigger: run.trigger,
-    started_at: run.started_at,
-    finished_at: finishedAt,
-    duration_ms: finishedAt.getTime() - run.started_at.getTime(),
-    resumed: run.resumed,
+    ...emptyReport(run, finishedAt),
     verdict,
     remarks,
     notices: [
@@ -148,9 +142,13 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const carried = verdict !== 'failed' && held.length === 0 && notCarried.length === 0
   await db
     .transaction()
-    .execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt, carriesData(run.job) ? carried : null))
+    .execute((trx) =>
+      finishRun(trx, run.run_id, { verdict, report, finishedAt, carried: carriesData(run.job) ? carried : null }),
+    )
   logFinished(deps.logger, report)
 }
+
+const takesMostRoom = ['payloads', 'value_changes', 'removed_values', 'webhook_events', 'application_events'] as const
 
 /**
  * Removes what takes most room, and no run reads: also where nobody lets the job housekeeping do it.
@@ -158,19 +156,14 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
  */
 async function forgetOld(deps: Deps): Promise<string[]> {
   const { config, db, logger } = deps
-  const kinds = [
-    ['payloads', config.push.keepPayloadsDays],
-    ['value_changes', config.pull.keepHistoryDays],
-    ['removed_values', config.pull.keepRemovedDays],
-    ['webhook_events', config.webhooks.keepDays],
-    ['application_events', config.webhooks.keepApplicationDays],
-  ] as const
+  const days = keptDays(config)
+  const kinds = takesMostRoom.map((kind) => [kind, days[kind]] as const)
   const agedBy = await askAgedBy(deps)
   if (agedBy === null) return await keptRemarks(deps, kinds)
-  for (const [kind, days] of kinds) {
-    if (days === 0) continue
-    const rows = await removeOld(db, kind, daysBefore(days, agedBy))
-    if (rows > 0) logger.info({ kind, rows, days }, 'old_rows_removed')
+  for (const [kind, kept] of kinds) {
+    if (kept === 0) continue
+    const rows = await removeOld(db, kind, daysBefore(kept, agedBy))
+    if (rows > 0) logger.info({ kind, rows, days: kept }, 'old_rows_removed')
   }
   return []
 }

@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import { companiesConfirmedTwice, type mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
@@ -13,7 +14,6 @@ import {
   untakenReference,
   versionsOfRuns,
 } from '../reference/store-reference-data.ts'
-import { amountOf } from './report-words.ts'
 
 /**
  * What is worth knowing of a run and is no reason to look, one sentence each. Pure.
@@ -29,24 +29,24 @@ export function noticesOf(
   const notices = []
   if (gone > 0) {
     notices.push(
-      `${gone} of the rows known are gone at the partner. The service has no delete, so what it took of them stays there, unless another row writes the same: nightferry drift lists it.`,
+      `${grouped(gone)} of the rows known are gone at the partner. The service has no delete, so what it took of them stays there, unless another row writes the same: nightferry drift lists it.`,
     )
   }
-  if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
+  if (returned > 0) notices.push(`${grouped(returned)} of the rows that had been gone are there again.`)
   const unsent = streams.reduce((sum, stream) => sum + (stream.unsent ?? 0), 0)
   if (unsent > 0) {
     notices.push(
-      `${amountOf(unsent, 'row')} not sent, because the run was asked for without the step push: the next run with it sends what is ready.`,
+      `${counted(unsent, 'row')} not sent, because the run was asked for without the step push: the next run with it sends what is ready.`,
     )
   }
   for (const { stream, unconfigured = 0 } of streams) {
     if (unconfigured === 0) continue
-    const rows = `${amountOf(unconfigured, 'row')} of ${stream} not sent`
+    const rows = `${counted(unconfigured, 'row')} of ${stream} not sent`
     notices.push(`${rows}: the stream was taken out of the configuration while the run was under way.`)
   }
   const suspended = streams.reduce((sum, stream) => sum + (stream.suspended ?? 0), 0)
   if (suspended > 0) {
-    notices.push(`${amountOf(suspended, 'row')} of suspended hotels, and not sent: nightferry hotels says which.`)
+    notices.push(`${counted(suspended, 'row')} of suspended hotels, and not sent: nightferry hotels says which.`)
   }
   return [...notices, ...readingNotices(streams, whole), ...splitNotices(submissions)]
 }
@@ -59,7 +59,7 @@ function splitNotices(submissions: readonly SubmissionReport[]): string[] {
   )
   return [...families].map(([root, parts]) => {
     const found = parts.reduce((sum, { failed_alone }) => sum + failed_alone, 0)
-    const rows = `${found === 0 ? 'no row was' : found === 1 ? '1 row was' : `${found} rows were`} found that it fails over`
+    const rows = `${found === 0 ? 'no row was' : found === 1 ? '1 row was' : `${grouped(found)} rows were`} found that it fails over`
     const whole = submissions.find(({ submission_id }) => submission_id === root)
     const why = whyOf(whole)
     return `Submission ${root} was split into ${parts.length} requests, ${why}; ${rows}.`
@@ -78,9 +78,10 @@ function whyOf(whole: SubmissionReport | undefined): string {
 export function mappingNotices({ moved, total }: Awaited<ReturnType<typeof mappingsMovedIn>>): string[] {
   const notices = moved.map(
     ({ partner_id, company_before, company_id, rows }) =>
-      `${partner_id} is company ${company_id} now, and was ${company_before}: ${rows} accepted rows became pending and were to be sent again. The old company still holds them: nightferry drift lists it.`,
+      `${partner_id} is company ${company_id} now, and was ${company_before}: ${grouped(rows)} accepted rows became pending and were to be sent again. The old company still holds them: nightferry drift lists it.`,
   )
-  if (total > moved.length) notices.push(`${total - moved.length} more hotels became another company: mapping_changes.`)
+  if (total > moved.length)
+    notices.push(`${grouped(total - moved.length)} more hotels became another company: mapping_changes.`)
   return notices
 }
 
@@ -130,7 +131,7 @@ function askedNotices(streams: readonly StreamReport[]): string[] {
   return streams
     .filter(({ hotels_asked }) => hotels_asked > 0)
     .map(({ stream, hotels_asked }) => {
-      const hotels = hotels_asked === 1 ? '1 hotel' : `${hotels_asked} hotels`
+      const hotels = counted(hotels_asked, 'hotel')
       return `All ${stream} of ${hotels} were read again, because rows contradict each other; what the partner has no longer is counted as gone, unless the query yields only what changed lately (fullEvery: never).`
     })
 }
@@ -235,11 +236,11 @@ function changeNotices(
     for (const [item, noun] of Object.entries(nouns)) {
       for (const change of ['added', 'removed', 'changed'] as const) {
         const count = ofOne.filter((one) => one.item === item && one.change === change).length
-        if (count > 0) parts.push(`${count} ${noun}${count === 1 ? '' : 's'} ${change}`)
+        if (count > 0) parts.push(`${counted(count, noun)} ${change}`)
       }
     }
     const rows = rowsUsing.get(first.document_id) ?? 0
-    if (rows > 0) parts.push(`${rows} row${rows === 1 ? '' : 's'} here use what was removed`)
+    if (rows > 0) parts.push(`${counted(rows, 'row')} here use what was removed`)
     return [
       `Reference data, version ${version}: ${kindNouns[first.kind]} "${first.document_name}": ${parts.join(', ')}.`,
     ]
@@ -255,6 +256,6 @@ function warningNotices(found: readonly FoundWarnings[]): string[] {
   }
   return found.map(
     ({ kind, rows, examples }) =>
-      `${rows} row${rows === 1 ? '' : 's'} that ${rows === 1 ? what[kind].replace('have', 'has') : what[kind]} (${examples.join(', ')}${rows > examples.length ? ', …' : ''}): not held back; the view row_warnings lists them.`,
+      `${counted(rows, 'row')} that ${rows === 1 ? what[kind].replace('have', 'has') : what[kind]} (${examples.join(', ')}${rows > examples.length ? ', …' : ''}): not held back; the view row_warnings lists them.`,
   )
 }

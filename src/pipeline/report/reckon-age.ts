@@ -1,3 +1,4 @@
+import type { Config } from '../../config/schema.ts'
 import type { OldKind } from '../../db/housekeeping/old-kinds.ts'
 import { countOld } from '../../db/housekeeping/remove-old.ts'
 import type { Deps } from '../deps.ts'
@@ -29,6 +30,26 @@ export async function askAgedBy(deps: Clocks & Pick<Deps, 'readClock'>): Promise
   await deps.exchange.getUnitTypes().catch(() => {})
   await deps.readClock?.()
   return agedBy(deps)
+}
+
+/** For how many days each kind is kept; 0: for ever. Pure. */
+export function keptDays({ housekeeping, pull, push, webhooks }: Config): Record<OldKind, number> {
+  return {
+    payloads: push.keepPayloadsDays,
+    value_changes: pull.keepHistoryDays,
+    removed_values: pull.keepRemovedDays,
+    past_contents: housekeeping.keepContentsDays,
+    quarantine: housekeeping.keepQuarantineDays,
+    reports: housekeeping.keepReportsDays,
+    submission_rows: housekeeping.keepRunsDays,
+    submissions: housekeeping.keepRunsDays,
+    runs: housekeeping.keepRunsDays,
+    webhook_events: webhooks.keepDays,
+    application_events: webhooks.keepApplicationDays,
+    queue: housekeeping.keepQueueDays,
+    notifications: housekeeping.keepNotificationsDays,
+    job_requests: housekeeping.keepRequestsDays,
+  }
 }
 
 /** The moment so many days before another. Pure. */

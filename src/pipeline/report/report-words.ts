@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../counted.ts'
 import type { RunElsewhere } from '../../db/runs/newest-runs.ts'
 import type { SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { NameChange, SearchReport } from '../../db/runs/search-reports.ts'
@@ -15,15 +16,15 @@ export function comparisonLine(comparison: InputComparison): string {
     return `Not compared: ${comparison.withheld}. The differences known are those of an earlier run.`
   }
   const { inputs, absent, different, foreign_values, other_fields } = comparison
-  const others = other_fields > 0 ? ` (and ${number(other_fields)} of fields that we never send)` : ''
-  const found = `Of ${counted(inputs, 'input')} compared: ${number(absent)} sent and absent, ${number(different)} stored differently; ${number(foreign_values)} there that we never sent${others}`
+  const others = other_fields > 0 ? ` (and ${grouped(other_fields)} of fields that we never send)` : ''
+  const found = `Of ${counted(inputs, 'input')} compared: ${grouped(absent)} sent and absent, ${grouped(different)} stored differently; ${grouped(foreign_values)} there that we never sent${others}`
   const rest: [number, string][] = [
     [comparison.written_differently, 'the same number, written differently'],
     [comparison.unjudged, 'not judged'],
     [comparison.unsettled, 'not compared, because their rows are pending, rejected, on the way or gone'],
     [comparison.left_out_companies, 'companies not compared, because a part of their page was left out'],
   ]
-  const also = rest.filter(([amount]) => amount > 0).map(([amount, what]) => `${number(amount)} ${what}`)
+  const also = rest.filter(([amount]) => amount > 0).map(([amount, what]) => `${grouped(amount)} ${what}`)
   return [found, ...(also.length > 0 ? [also.join('; ')] : [])].join('\n')
 }
 
@@ -37,7 +38,7 @@ export function comparisonRemarks(comparison: InputComparison | null): string[] 
     ...(different > 0 ? [`${counted(different, 'input')} accepted and stored differently`] : []),
   ].join('; ')
   const since =
-    fresh === absent + different ? 'all new' : fresh === 0 ? 'all known before' : `${number(fresh)} of them new`
+    fresh === absent + different ? 'all new' : fresh === 0 ? 'all known before' : `${grouped(fresh)} of them new`
   return [`What came back is not what was sent: ${found} (${since}). nightferry differences lists them.`]
 }
 
@@ -46,16 +47,8 @@ export function comparisonNotices(comparison: InputComparison | null): string[] 
   if (comparison === null || comparison.foreign_values === 0) return []
   const { foreign_values, foreign_companies } = comparison
   return [
-    `${counted(foreign_values, 'input')} of ${foreign_companies === 1 ? '1 hotel' : `${number(foreign_companies)} hotels`} at the service ${foreign_values === 1 ? 'was' : 'were'} never sent by us: nightferry differences --kind foreign lists ${foreign_values === 1 ? 'it' : 'them'}.`,
+    `${counted(foreign_values, 'input')} of ${counted(foreign_companies, 'hotel')} at the service ${foreign_values === 1 ? 'was' : 'were'} never sent by us: nightferry differences --kind foreign lists ${foreign_values === 1 ? 'it' : 'them'}.`,
   ]
-}
-
-function number(count: number): string {
-  return count.toLocaleString('en-GB')
-}
-
-function counted(count: number, noun: string): string {
-  return `${number(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 const comparedNouns: Record<string, string> = {
@@ -80,14 +73,14 @@ export function rowComparisonRemarks(
   return [
     ...differing.map(
       ({ kind, absent, different, new: fresh }) =>
-        `Of the ${comparedWords(kind)} that the service accepted, ${absent} ${absent === 1 ? 'is' : 'are'} absent and ${different} stored differently (${fresh} new): nightferry differences lists them.`,
+        `Of the ${comparedWords(kind)} that the service accepted, ${grouped(absent)} ${absent === 1 ? 'is' : 'are'} absent and ${grouped(different)} stored differently (${grouped(fresh)} new): nightferry differences lists them.`,
     ),
     ...comparisons
       .filter(({ suspicious }) => suspicious)
       .map(({ kind, withheld }) => `The ${comparedWords(kind)} were not compared: ${withheld}.`),
     ...held.map(
       ({ stream, kind, rows }) =>
-        `${rows} rows of ${stream} are ${kind} at the service, more than the guard lets through at once, so they are not sent again by themselves: nightferry resend --stream ${stream} --difference ${kind} --beyond-guard sends them.`,
+        `${grouped(rows)} rows of ${stream} are ${kind} at the service, more than the guard lets through at once, so they are not sent again by themselves: nightferry resend --stream ${stream} --difference ${kind} --beyond-guard sends them.`,
     ),
   ]
 }
@@ -100,7 +93,7 @@ export function overdueRemarks(submissions: readonly SubmissionReport[]): string
       const { submission_id: id, rows, kind } = submission
       return (
         `Submission ${id} (${kind}) was not waited for any longer: ${overdueWords(submission)}. ` +
-        `Its ${rows === 1 ? 'row stays' : `${rows} rows stay`} with it and nothing overtakes ${rows === 1 ? 'it' : 'them'}; every run looks at it again. ` +
+        `Its ${rows === 1 ? 'row stays' : `${grouped(rows)} rows stay`} with it and nothing overtakes ${rows === 1 ? 'it' : 'them'}; every run looks at it again. ` +
         `If it will never end: nightferry abandon ${id}.`
       )
     })
@@ -142,7 +135,7 @@ export function searchNotices(searches: readonly SearchReport[], renamed: readon
     left_out_properties.length === 0
       ? []
       : [
-          `The service left out ${countedProperties(left_out_properties.length)} that the search asked for: ${left_out_properties.map(propertyWords).join('; ')}. Their values did not come: fix pull.customPropertyIds, or ask their owner.`,
+          `The service left out ${counted(left_out_properties.length, 'custom property')} that the search asked for: ${left_out_properties.map(propertyWords).join('; ')}. Their values did not come: fix pull.customPropertyIds, or ask their owner.`,
         ],
   )
   const nouns = { variable: 'Variable', property: 'Custom property' }
@@ -164,12 +157,12 @@ export function missingPropertyLines(
     ...(leftOut.length === 0
       ? []
       : [
-          `The service left out ${countedProperties(leftOut.length)} that the search of run ${inRun ?? '?'} asked for: ${leftOut.map(propertyWords).join('; ')}.`,
+          `The service left out ${counted(leftOut.length, 'custom property')} that the search of run ${inRun ?? '?'} asked for: ${leftOut.map(propertyWords).join('; ')}.`,
         ]),
     ...(doubtful.length === 0
       ? []
       : [
-          `The next search will not get ${countedProperties(doubtful.length)} of pull.customPropertyIds: ${doubtful.map(propertyWords).join('; ')}.`,
+          `The next search will not get ${counted(doubtful.length, 'custom property')} of pull.customPropertyIds: ${doubtful.map(propertyWords).join('; ')}.`,
         ]),
   ]
 }
@@ -183,12 +176,12 @@ export function unobtainablePropertyNotices(unobtainable: readonly UnobtainableP
     ...(ids.length === 0
       ? []
       : [
-          `${setting} names ${countedProperties(ids.length)} that the service does not list for this key: ${ids.join(', ')}. Nothing comes back of ${ids.length === 1 ? 'it' : 'them'}: correct the setting.`,
+          `${setting} names ${counted(ids.length, 'custom property')} that the service does not list for this key: ${ids.join(', ')}. Nothing comes back of ${ids.length === 1 ? 'it' : 'them'}: correct the setting.`,
         ]),
     ...(foreign.length === 0
       ? []
       : [
-          `${setting} names ${countedProperties(foreign.length)} that this profile does not own: ${foreign.map(propertyWords).join('; ')}. Nothing comes back of ${foreign.length === 1 ? 'it' : 'them'}, so values sent are not compared: correct the setting, or ask the owner.`,
+          `${setting} names ${counted(foreign.length, 'custom property')} that this profile does not own: ${foreign.map(propertyWords).join('; ')}. Nothing comes back of ${foreign.length === 1 ? 'it' : 'them'}, so values sent are not compared: correct the setting, or ask the owner.`,
         ]),
   ])
 }
@@ -197,10 +190,6 @@ function propertyWords({ property_id, name, why, owner }: LeftOutProperty): stri
   const called = name === null || name === '' ? property_id : `"${name}" (${property_id})`
   if (why === 'not_owned') return `${called} belongs to ${owner ?? 'another profile'}`
   return why === 'unknown' ? `${called} is none that this key can see` : called
-}
-
-function countedProperties(properties: number): string {
-  return properties === 1 ? '1 custom property' : `${properties} custom properties`
 }
 
 /** What is not simply well with the searches for documents, one sentence each. Pure. */
@@ -213,12 +202,12 @@ export function documentRemarks(searches: readonly DocumentReport[]): string[] {
     const remarks = []
     if (search.failed_pages > 0) {
       remarks.push(
-        `${amountOf(search.failed_pages, 'page')} of the search ${search.search} could not be loaded: ${search.first_error ?? ''}`,
+        `${counted(search.failed_pages, 'page')} of the search ${search.search} could not be loaded: ${search.first_error ?? ''}`,
       )
     }
     if (search.quarantined > 0) {
       remarks.push(
-        `${amountOf(search.quarantined, 'element')} on the pages of the search ${search.search} ${search.quarantined === 1 ? 'was' : 'were'} left out; the table quarantine says which and why.`,
+        `${counted(search.quarantined, 'element')} on the pages of the search ${search.search} ${search.quarantined === 1 ? 'was' : 'were'} left out; the table quarantine says which and why.`,
       )
     }
     if (search.withheld !== null) {
@@ -235,11 +224,6 @@ export function documentRemarks(searches: readonly DocumentReport[]): string[] {
 function failureOf({ state, error_code, error_message }: DocumentReport): string | null {
   if (state === 'settled' && error_code === null) return null
   return [error_code, error_message?.replace(/\.$/, '') ?? state].filter((part) => part !== null).join(': ')
-}
-
-/** An amount of something in words. Pure. */
-export function amountOf(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
 const partNouns: Record<UnrenewedPart, readonly [string, string]> = {
@@ -297,7 +281,7 @@ function partList(counts: readonly UnrenewedCount[]): string {
 
 function partWords(part: UnrenewedPart, parts: number): string {
   const [one, many] = partNouns[part]
-  return `${parts} ${parts === 1 ? one : many}`
+  return `${grouped(parts)} ${parts === 1 ? one : many}`
 }
 
 /**

@@ -1,13 +1,14 @@
 import type { Logger } from 'pino'
-import type { RowNotAccepted } from '../../db/ledger/rows-in-state.ts'
+import { counted, grouped } from '../../counted.ts'
+import type { RowNotAccepted } from '../../db/ledger/rows-not-accepted.ts'
 import { answersLostCode } from '../../db/ledger/split-submission.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { NameChange, SearchReport } from '../../db/runs/search-reports.ts'
 import type { InputComparison, RowComparison } from '../../db/tables/difference-tables.ts'
-import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
+import type { GuardPlan, Run, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
-import { amountOf, comparisonRemarks, overdueRemarks } from './report-words.ts'
+import { comparisonRemarks, overdueRemarks } from './report-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -39,6 +40,32 @@ export type RunReport = {
   comparisons: RowComparison[]
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
   refused: RowNotAccepted[]
+}
+
+/** The report of a run that found nothing to tell of. Pure. */
+export function emptyReport(run: Run, finishedAt: Date): RunReport {
+  return {
+    run_id: run.run_id,
+    job: run.job,
+    trigger: run.trigger,
+    started_at: run.started_at,
+    finished_at: finishedAt,
+    duration_ms: finishedAt.getTime() - run.started_at.getTime(),
+    resumed: run.resumed,
+    verdict: 'succeeded',
+    remarks: [],
+    notices: [],
+    held: [],
+    streams: [],
+    submissions: [],
+    searches: [],
+    documents: [],
+    renamed: [],
+    not_renewed: [],
+    comparison: null,
+    comparisons: [],
+    refused: [],
+  }
 }
 
 /** A stream whose changes a person has to approve, as the run left it. */
@@ -78,24 +105,27 @@ export function imbalances(streams: readonly StreamReport[]): string[] {
 export const rejectedWords = 'rejected by the service'
 export const withheldWords = 'rejected before and unchanged since, and not sent again'
 
+/** What a run did, and what it met. */
+type Judged = Pick<RunReport, 'streams' | 'submissions' | 'searches'> &
+  Partial<Pick<RunReport, 'held' | 'comparison'>> & {
+    /** Why the service does not accept the key; null while it does. */
+    keyDenied?: string | null
+  }
+
 /**
  * The verdict of a finished run and the reasons for it. Pure. `partial`: finished, and something needs a person.
  * `failed`: the counts do not add up, so nothing that the report says can be trusted.
  */
-export function judge(
-  streams: readonly StreamReport[],
-  submissions: readonly SubmissionReport[],
-  searches: readonly SearchReport[],
-  held: readonly HeldStream[] = [],
-  keyDenied: string | null = null,
-  comparison: InputComparison | null = null,
-): { verdict: Verdict; remarks: string[] } {
+export function judge({ streams, submissions, searches, held = [], keyDenied = null, comparison = null }: Judged): {
+  verdict: Verdict
+  remarks: string[]
+} {
   const wrong = imbalances(streams)
   if (wrong.length > 0) {
     return { verdict: 'failed', remarks: wrong.map((sentence) => `The counts do not add up. ${sentence}.`) }
   }
   const total = (count: (s: StreamReport) => number) => streams.reduce((sum, stream) => sum + count(stream), 0)
-  const counted: [number, string][] = [
+  const counts: [number, string][] = [
     [total((s) => s.rejected), rejectedWords],
     [total((s) => s.invalid), 'invalid, and not sent'],
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
@@ -108,10 +138,10 @@ export function judge(
   const [first] = held
   if (first !== undefined) {
     const rows = heldRows(streams)
-    const what = rows === 0 ? 'Nothing was sent' : `Nothing was sent, and ${amountOf(rows, 'row')} held by the guard`
+    const what = rows === 0 ? 'Nothing was sent' : `Nothing was sent, and ${counted(rows, 'row')} held by the guard`
     remarks.push(`${what}. If this is right: nightferry approve ${first.run_id}. The next run then sends it.`)
   }
-  remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${amountOf(rows, 'row')} ${what}.`))
+  remarks.push(...counts.filter(([rows]) => rows > 0).map(([rows, what]) => `${counted(rows, 'row')} ${what}.`))
   remarks.push(...overdueRemarks(submissions))
   remarks.push(...refusalRemarks(submissions))
   remarks.push(...unmatchedRemarks(submissions))
@@ -119,12 +149,12 @@ export function judge(
   for (const search of searches) {
     if (search.failed_pages > 0) {
       remarks.push(
-        `${amountOf(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
+        `${counted(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
       )
     }
     if (search.quarantined > 0) {
       remarks.push(
-        `${amountOf(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
+        `${counted(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
       )
     }
     if (search.withheld !== null)
@@ -157,15 +187,15 @@ function unmatchedRemarks(submissions: readonly SubmissionReport[]): string[] {
   const what =
     total === 1 ? 'error row or entry of a result file matches' : 'error rows or entries of result files match'
   const examples = first.unmatched_examples.map(unmatchedWords).join('; ')
-  return [`${total} ${what} nothing that was sent, such as in submission ${first.submission_id}: ${examples}.`]
+  return [`${grouped(total)} ${what} nothing that was sent, such as in submission ${first.submission_id}: ${examples}.`]
 }
 
 /** What the guard stopped a run over, in one sentence. */
 function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
-  const here = `${amountOf(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
+  const here = `${counted(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
   if (reason === 'empty') return `Held by the guard: the partner's database has no row for ${stream}, where ${here}.`
   const parts = (['new', 'changed', 'gone'] as const).filter((what) => would[what] > 0)
-  return `Held by the guard: of ${stream} ${parts.map((what) => `${would[what]} ${what}`).join(', ')}, where ${here}.`
+  return `Held by the guard: of ${stream} ${parts.map((what) => `${grouped(would[what])} ${what}`).join(', ')}, where ${here}.`
 }
 
 /** What the service refused whatever a request carried, one sentence for each kind and code. Pure. */

@@ -2,10 +2,11 @@ import { sql } from 'kysely'
 import { night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
+import { counted, grouped } from '../../counted.ts'
 import type { Database, Hurry } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
-import { statusCounts } from '../../db/ledger/row-state.ts'
+import { statusCounts } from '../../db/ledger/status-counts.ts'
 import {
   hasCarried,
   isForDestination,
@@ -25,7 +26,6 @@ import { missingProperties } from '../pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { silenceWords } from '../webhook-score.ts'
 import type { RunReport } from './report.ts'
-import { amountOf } from './report-words.ts'
 
 /** What `standingOf` finds. */
 export type Standing = Awaited<ReturnType<typeof standingOf>>
@@ -113,11 +113,11 @@ type Tone = 'none' | 'running' | 'well' | 'needs' | 'failed'
 
 /** The states that need a person, in the words of the verbs. */
 const needWords: readonly [string, (rows: number, hotels: number) => string][] = [
-  ['rejected', (rows) => `${amountOf(rows, 'row')} rejected by the service`],
-  ['invalid', (rows) => `${rows} invalid`],
-  ['parked', (rows, hotels) => `${rows} parked behind ${amountOf(hotels, 'hotel')}`],
-  ['unknown', (rows) => `${rows} that nobody knows the end of`],
-  ['held', (rows) => `${rows} held by the guard`],
+  ['rejected', (rows) => `${counted(rows, 'row')} rejected by the service`],
+  ['invalid', (rows) => `${grouped(rows)} invalid`],
+  ['parked', (rows, hotels) => `${grouped(rows)} parked behind ${counted(hotels, 'hotel')}`],
+  ['unknown', (rows) => `${grouped(rows)} that nobody knows the end of`],
+  ['held', (rows) => `${grouped(rows)} held by the guard`],
 ]
 
 /**
@@ -158,13 +158,13 @@ export function nightSentence(
   told.unshift(
     ...[...stopped].map(([held_run, plans]) => {
       const which = held_run === run.run_id ? 'it' : `run ${held_run}`
-      return `the guard stopped ${which} over ${amountOf(plans.length, 'stream')}`
+      return `the guard stopped ${which} over ${counted(plans.length, 'stream')}`
     }),
   )
   if (told.length === 0 && remarks === 0) {
     return { tone: 'well' as Tone, sentence: `${last} ended${ended}, and needs nobody.` }
   }
-  const what = told.length === 0 ? amountOf(remarks, 'remark') : told.join(', ')
+  const what = told.length === 0 ? counted(remarks, 'remark') : told.join(', ')
   return { tone: 'needs' as Tone, sentence: `${last} ended${ended} and needs you: ${what}.` }
 }
 

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
+import { parkedRowIds } from '../../db/ledger/parked-groups.ts'
 import type { Requires } from '../../db/ledger/requirements.ts'
-import { type ListedRow, parkedRowIds, rowsInState } from '../../db/ledger/rows-in-state.ts'
+import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 
@@ -98,8 +99,8 @@ export async function readNight(
 ): Promise<RehearsedNight> {
   const own = new Set(report.submissions.map(({ submission_id }) => submission_id))
   const isOwn = ({ submission_id }: ListedRow) => submission_id !== null && own.has(submission_id)
-  const refused = (await rowsInState(copy, 'rejected', requires, [], {}, limit + 1)).filter(isOwn)
-  const invalid = await rowsInState(copy, 'invalid', requires, [], {}, limit + 1)
+  const refused = (await rowsInState(copy, 'rejected', { requires, limit: limit + 1 })).filter(isOwn)
+  const invalid = await rowsInState(copy, 'invalid', { requires, limit: limit + 1 })
   const parked = await parkedRowIds(copy, requires)
   const waves = wavesOf(await waveSubmissions(copy, report.run_id))
   const requests = waves.map(({ submissions }) =>

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { statusCounts } from '../../../src/db/ledger/row-state.ts'
-import { causesOfRows, parkedGroups, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { parkedGroups } from '../../../src/db/ledger/parked-groups.ts'
+import { causesOfRows, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { parkedBehind } from '../../../src/db/runs/wave-reports.ts'
 import { traceRows } from '../../../src/db/trace/trace-rows.ts'
@@ -57,11 +58,11 @@ describe('rows behind an overdue request', () => {
       reason: expect.stringContaining(words),
     })
     const about = { code: 'requires_overdue', reason: expect.stringContaining(words) }
-    expect(await rowsInState(ledger.db, 'parked', requires, [], {}, 10)).toMatchObject([about, about])
+    expect(await rowsInState(ledger.db, 'parked', { requires, limit: 10 })).toMatchObject([about, about])
     const filter = { reason: `submission ${submission}` }
-    expect(await rowsInState(ledger.db, 'parked', requires, [], filter, 10)).toHaveLength(2)
+    expect(await rowsInState(ledger.db, 'parked', { requires, filter, limit: 10 })).toHaveLength(2)
     expect(await parkedGroups(ledger.db, requires, {}, 10)).toMatchObject({ groups: [{ ...about, rows: 2 }] })
-    expect(await causesOfRows(ledger.db, 'parked', requires, {}, 10)).toMatchObject([
+    expect(await causesOfRows(ledger.db, 'parked', { requires, limit: 10 })).toMatchObject([
       { code: 'requires_overdue', reason: filter.reason, rows: 2, hotels: 1 },
     ])
     expect(await needsOf(ledger.db, requires)).toContainEqual({ state: 'parked', rows: 2, hotels: 1 })

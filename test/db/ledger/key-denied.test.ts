@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
-import { statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { closeBreaker, deniedKeyInUse, openBreaker, reserveCalls } from '../../../src/db/service-key/service-key.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
@@ -22,7 +22,7 @@ const refuse = async (fingerprint: string) => {
   expect(await openBreaker(ledger.db, fingerprint, said, 60_000)).toBe(true)
 }
 const parked = async () => {
-  const rows = await rowsInState(ledger.db, 'parked', requires, [], {}, 100)
+  const rows = await rowsInState(ledger.db, 'parked', { requires, limit: 100 })
   return rows.map(({ row_key, code }) => [row_key, code]).toSorted((a, b) => String(a[0]).localeCompare(String(b[0])))
 }
 
@@ -51,9 +51,9 @@ it('the ledger parks whatever could be sent otherwise, what is planned too, and 
   const counts = await statusCounts(ledger.db, requires)
   for (const { pending, ...s } of some(counts)) expect(s.parked + s.in_flight + s.invalid + s.rejected).toBe(pending)
   expect(counts.find(({ stream }) => stream === 'framework_answers')).toMatchObject({ parked: 3, in_flight: 1 })
-  const [reason] = (await rowsInState(ledger.db, 'parked', requires, [], { reason: 'requires_key' }, 1)).map(
-    (r) => r.reason,
-  )
+  const [reason] = (
+    await rowsInState(ledger.db, 'parked', { requires, filter: { reason: 'requires_key' }, limit: 1 })
+  ).map((r) => r.reason)
   expect(reason).toMatch(
     /^the service does not accept the API key \(401 api_key_expired: It\\u0000expired\.\) since .* set EXCHANGE_API_KEY$/,
   )

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
-import { pageOfRows, rowsInState, rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
+import { pageOfRows, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { rowsNotAccepted } from '../../../src/db/ledger/rows-not-accepted.ts'
 import { newestRuns } from '../../../src/db/runs/newest-runs.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { unjudgedRows } from '../../../src/pipeline/preflight/judgements.ts'
@@ -56,10 +57,10 @@ it('rows with long texts are judged a few at a time, each once, and short ones b
 it('a report and a page of rows show the beginning of long texts, and the list of a verb all of them', async () => {
   await land(2, megabyte)
   expect(textOf(await rowsNotAccepted(ledger.db, requires, 50))).toEqual([shown, shown])
-  const { rows } = await pageOfRows(ledger.db, 'invalid', requires, [], {}, 50, null)
+  const { rows } = await pageOfRows(ledger.db, 'invalid', { requires, limit: 50 })
   expect(textOf(rows)).toEqual([shown, shown])
   expect(new Set(textOf(rows).map(({ value }) => value)).size).toBe(2)
-  const whole = textOf(await rowsInState(ledger.db, 'invalid', requires, [], {}, 50))
+  const whole = textOf(await rowsInState(ledger.db, 'invalid', { requires, limit: 50 }))
   expect(whole.map(({ value }) => (value as string).length)).toEqual([megabyte, megabyte])
 })
 

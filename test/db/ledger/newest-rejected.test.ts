@@ -2,8 +2,9 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { oldestUnaccepted, type RowFilter } from '../../../src/db/ledger/row-state.ts'
+import type { RowFilter } from '../../../src/db/ledger/row-filter.ts'
 import { pageOfRows, type RowPlace, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { oldestUnaccepted } from '../../../src/db/ledger/status-counts.ts'
 import { loadContract } from '../../../src/exchange/contract.ts'
 import { statusOf } from '../../../src/jobs/whole-status.ts'
 import { packagedContract } from '../../helpers/world.ts'
@@ -60,7 +61,7 @@ describe('rejected rows', () => {
     const seen: string[] = []
     let past: RowPlace | null = null
     do {
-      const page = await pageOfRows(ledger.db, 'rejected', {}, [], {}, 7, past)
+      const page = await pageOfRows(ledger.db, 'rejected', { requires: {}, limit: 7, past })
       seen.push(...page.rows.map(({ partner_id }) => partner_id))
       past = page.next
     } while (past !== null)
@@ -70,7 +71,7 @@ describe('rejected rows', () => {
 
   it('the newest rejected rows that pass a filter are found also where none of the newest passes it', async () => {
     const listed = async (filter: RowFilter) =>
-      (await rowsInState(ledger.db, 'rejected', {}, [], filter, 3)).map(({ partner_id }) => partner_id)
+      (await rowsInState(ledger.db, 'rejected', { requires: {}, filter, limit: 3 })).map(({ partner_id }) => partner_id)
     const oldest = (await inOrder()).at(-1) ?? ''
     expect(await listed({ partnerId: oldest })).toEqual([oldest])
     expect(await listed({ reason: 'like that', stream: 'properties' })).toEqual((await inOrder()).slice(0, 3))
@@ -95,7 +96,7 @@ describe('rejected rows', () => {
         }
         const after = past ? await placeOf(trx, shown) : null
         const before = await count()
-        const page = await pageOfRows(trx, 'rejected', {}, [], filter, 20, after)
+        const page = await pageOfRows(trx, 'rejected', { requires: {}, filter, limit: 20, past: after })
         expect(page.rows).toHaveLength(shown)
         return (await count()) - before
       })

@@ -60,7 +60,7 @@ describe('a rejected row', () => {
     await property('a')
     await rejectedInRun()
     await sql`update acceptance set outcome_at = clock_timestamp() + interval '1 year'`.execute(ledger.db)
-    const [row] = await rowsInState(ledger.db, 'rejected', {}, [policy()], {}, 10)
+    const [row] = await rowsInState(ledger.db, 'rejected', { requires: {}, policies: [policy()], limit: 10 })
     expect(row?.policy_after?.getTime()).toBeLessThanOrEqual(later(hour).getTime())
     expect(await releaseByPolicy(ledger.db, streamNames, [policy()], later(0))).toBe(1)
   })
@@ -141,7 +141,7 @@ describe('a rejected row', () => {
     await property('a')
     await rejectedInRun()
     const listed = async (policies: ResendPolicy[]) => {
-      const [row] = await rowsInState(ledger.db, 'rejected', {}, policies, {}, 10)
+      const [row] = await rowsInState(ledger.db, 'rejected', { requires: {}, policies, limit: 10 })
       return [row?.policy_after?.getTime() ?? null, row?.policy_sent, row?.policy_times]
     }
     const at = (await ledger.row('properties', 'H-1')).outcome_at?.getTime() ?? 0

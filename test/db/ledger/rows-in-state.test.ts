@@ -2,10 +2,12 @@ import { sql } from 'kysely'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { type RowFilter, statusCounts } from '../../../src/db/ledger/row-state.ts'
+import { parkedGroups } from '../../../src/db/ledger/parked-groups.ts'
+import type { RowFilter } from '../../../src/db/ledger/row-filter.ts'
 import { releaseRetries } from '../../../src/db/ledger/rows-again.ts'
-import { causesOfRows, type ListedState, parkedGroups, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { causesOfRows, type ListedState, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { countRetryable, markForRetry } from '../../../src/db/ledger/rows-to-retry.ts'
+import { statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { traceRows } from '../../../src/db/trace/trace-rows.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
@@ -46,7 +48,7 @@ async function outcome(partnerId: string, name: string, code: string, reason: st
 }
 
 const listed = async (state: ListedState, filter: RowFilter = {}) =>
-  await rowsInState(ledger.db, state, requires, [], filter, 100)
+  await rowsInState(ledger.db, state, { requires, filter, limit: 100 })
 const ids = async (state: ListedState, filter: RowFilter = {}) =>
   (await listed(state, filter)).map(({ partner_id }) => partner_id).sort()
 
@@ -107,7 +109,9 @@ describe('parked rows', () => {
   it('parked rows name what is wrong with the row that they wait for now, not what was said of an earlier content', async () => {
     const reasons = async (partnerId: string) => [
       (await listed('parked', { partnerId })).map(({ reason }) => reason),
-      (await causesOfRows(ledger.db, 'parked', requires, { partnerId }, 10)).map(({ reason }) => reason),
+      (await causesOfRows(ledger.db, 'parked', { requires, filter: { partnerId }, limit: 10 })).map(
+        ({ reason }) => reason,
+      ),
       (await traceRows(ledger.db, partnerId, requires, []))
         .filter(({ stream }) => stream === 'framework_answers')
         .map(({ reason }) => reason),

@@ -76,7 +76,7 @@ describe('applying outcomes', () => {
     expect((await ledger.row('properties', 'H-1')).refused_hash).not.toBeNull()
     await settle(await sent('properties', [changed], mappingKind))
     await ledger.landChecked('properties', [row])
-    const stated = await rowsInState(ledger.db, 'rejected', {}, [], {}, 10)
+    const stated = await rowsInState(ledger.db, 'rejected', { requires: {}, limit: 10 })
     expect(stated, 'the verdict on other content is none on this').toEqual([])
     expect(await ledger.plan(await ledger.startRun(), mappingKind)).toHaveLength(1)
   })

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNames } from '../../../src/config/known-names.ts'
 import { releaseResends } from '../../../src/db/ledger/rows-again.ts'
-import { rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
+import { rowsNotAccepted } from '../../../src/db/ledger/rows-not-accepted.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'

@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
-import { oldestUnaccepted, rowStanding, statusCounts } from '../../../src/db/ledger/row-state.ts'
+import { parkedRowIds } from '../../../src/db/ledger/parked-groups.ts'
+import { rowStanding } from '../../../src/db/ledger/row-standing.ts'
 import { releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
-import { parkedRowIds, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { rowsToGo } from '../../../src/db/ledger/rows-to-go.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/rows-to-retry.ts'
 import { rowsToSplit } from '../../../src/db/ledger/split-submission.ts'
+import { oldestUnaccepted, statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { releaseResumed } from '../../../src/db/ledger/suspended-hotels.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
@@ -58,7 +60,7 @@ beforeEach(async () => {
 it('a hotel is suspended for all lists and counts alike, and its rows need nobody', async () => {
   await suspend('H-1', 'H-2')
   const about = { code: 'requires_suspended', reason: expect.stringContaining('by ada: sold') }
-  expect(await rowsInState(ledger.db, 'parked', requires, [], {}, 10)).toMatchObject([about, about])
+  expect(await rowsInState(ledger.db, 'parked', { requires, limit: 10 })).toMatchObject([about, about])
   expect(await needsOf(ledger.db, requires)).toEqual([
     { state: 'suspended', rows: 2, hotels: 2 },
     { state: 'pending', rows: 1, hotels: 1 },
@@ -110,7 +112,7 @@ it('a hotel that is suspended again before the next run stays suspended, with th
     suspended: ['H-1'],
   })
   expect(await plannedNext()).toEqual(['H-2', 'H-3'])
-  const [row] = await rowsInState(ledger.db, 'parked', requires, [], {}, 10)
+  const [row] = await rowsInState(ledger.db, 'parked', { requires, limit: 10 })
   expect(row?.reason).toContain('by ada: audit')
 })
 
@@ -212,7 +214,7 @@ it('a pilot suspends hotels that come later, and keeps those suspended by their 
   expect(await plannedIn(run), 'a run that has counted its rows').toEqual([])
   expect(await plannedNext()).toEqual(['H-4'])
   await endPilot(ledger.db, by)
-  const waiting = await rowsInState(ledger.db, 'parked', requires, [], {}, 10)
+  const waiting = await rowsInState(ledger.db, 'parked', { requires, limit: 10 })
   expect(Object.fromEntries(some(waiting).map(({ partner_id, code }) => [partner_id, code]))).toEqual({
     'H-1': 'requires_suspended',
     'H-3': 'requires_next_run',

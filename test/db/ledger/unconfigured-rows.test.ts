@@ -4,8 +4,9 @@ import { requirementsOf } from '../../../src/config/require-settings.ts'
 import { settings } from '../../../src/config/schema.ts'
 import { waitingPlans } from '../../../src/db/guard/guard-plan.ts'
 import type { Requires } from '../../../src/db/ledger/requirements.ts'
-import { oldestUnaccepted, statusCounts } from '../../../src/db/ledger/row-state.ts'
-import { causesOfRows, rowsInState, rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
+import { causesOfRows, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { rowsNotAccepted } from '../../../src/db/ledger/rows-not-accepted.ts'
+import { oldestUnaccepted, statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { traceRows } from '../../../src/db/trace/trace-rows.ts'
 import { carriedStreams } from '../../../src/pipeline/streams/our-streams.ts'
@@ -63,8 +64,8 @@ it('rows of a stream that was taken out need nobody, and are not the oldest chan
   ])
   expect(await rowsNotAccepted(ledger.db, now, 10)).toEqual([])
   for (const state of some(states)) {
-    const rows = await rowsInState(ledger.db, state, now, [], {}, 10)
-    const causes = await causesOfRows(ledger.db, state, now, {}, 10)
+    const rows = await rowsInState(ledger.db, state, { requires: now, limit: 10 })
+    const causes = await causesOfRows(ledger.db, state, { requires: now, limit: 10 })
     expect(rows.filter(({ stream }) => stream === 'cars')).toEqual([])
     expect(causes.filter(({ stream }) => stream === 'cars')).toEqual([])
   }
@@ -84,7 +85,7 @@ it('a trace says that no run sends rows of a stream that was taken out, with wha
 })
 
 it('a row that requires one of a stream that was taken out says so, and not that the next run sends that one', async () => {
-  const [row, ...more] = await rowsInState(ledger.db, 'parked', now, [], {}, 10)
+  const [row, ...more] = await rowsInState(ledger.db, 'parked', { requires: now, limit: 10 })
   expect(more).toEqual([])
   expect(row).toMatchObject({
     stream: 'rooms',

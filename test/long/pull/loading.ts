@@ -29,7 +29,11 @@ const job: Job = {
     {
       name: 'end',
       run: async (deps, { run_id }) => {
-        await deps.db.transaction().execute((trx) => finishRun(trx, run_id, 'succeeded', {}, deps.now()))
+        await deps.db
+          .transaction()
+          .execute((trx) =>
+            finishRun(trx, run_id, { verdict: 'succeeded', report: {}, finishedAt: deps.now(), carried: null }),
+          )
         return 'done'
       },
     },

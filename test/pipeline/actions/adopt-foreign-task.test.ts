@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { adoptTask } from '../../../src/pipeline/actions/act-on-submission.ts'
+import { adoptTask } from '../../../src/pipeline/actions/adopt-task.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { apiKey } from '../../exchange/test-client.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
-import { statusCounts } from '../../../src/db/ledger/row-state.ts'
+import { statusCounts } from '../../../src/db/ledger/status-counts.ts'
 import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { rereadStream } from '../../../src/pipeline/actions/act-on-rows.ts'
@@ -104,7 +104,10 @@ describe('the guard', () => {
     await countPending(ferry.ledger.db, run)
     const streams = await ferry.ledger.db.transaction().execute((trx) => streamReports(trx, run, { properties: [] }))
     expect(imbalances(streams)).toEqual([])
-    return { stream: streams[0], ...judge(streams, [], [], await plansOf(ferry.ledger.db, run)) }
+    return {
+      stream: streams[0],
+      ...judge({ streams, submissions: [], searches: [], held: await plansOf(ferry.ledger.db, run) }),
+    }
   }
   const gone = async () =>
     (

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { startKeyWatch } from '../../../src/jobs/watches.ts'
+import { startKeyWatch } from '../../../src/jobs/watch-key.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { rejection } from '../../exchange/test-client.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'

@@ -41,10 +41,10 @@ describe('a run carried the data through', () => {
   })
 
   it.each([
-    ['none of 90,000 rows was taken', { changed: 90_000, sent: 90_000 }, '0 of 90000 rows'],
-    ['rows of an earlier night were sent and not taken', { sent: 4_000 }, '0 of 4000 rows'],
-    ['fewer than one in a hundred were taken', { sent: 90_000, confirmed: 800, inferred: 99 }, '899 of 90000 rows'],
-    ['all that changed is invalid', { changed: 5_000, invalid: 5_000 }, '0 of 5000 rows'],
+    ['none of 90,000 rows was taken', { changed: 90_000, sent: 90_000 }, '0 of 90,000 rows'],
+    ['rows of an earlier night were sent and not taken', { sent: 4_000 }, '0 of 4,000 rows'],
+    ['fewer than one in a hundred were taken', { sent: 90_000, confirmed: 800, inferred: 99 }, '899 of 90,000 rows'],
+    ['all that changed is invalid', { changed: 5_000, invalid: 5_000 }, '0 of 5,000 rows'],
     ['what changed is behind tasks that have not ended', { changed: 40, behind: 40 }, '0 of 40 rows'],
     ['none was taken beside rows that are tried again', { sent: 52, rejected_again: 40 }, '0 of 12 rows'],
     ['ten rows were sent, and none was taken', { sent: 10 }, '0 of 10 rows'],

@@ -101,11 +101,16 @@ describe('the balance', () => {
 
 describe('the verdict', () => {
   it('the verdict is succeeded, with nothing to remark, when all was accepted and loaded', () => {
-    expect(judge([well], [submission], [search])).toEqual({ verdict: 'succeeded', remarks: [] })
+    expect(judge({ streams: [well], submissions: [submission], searches: [search] })).toEqual({
+      verdict: 'succeeded',
+      remarks: [],
+    })
   })
 
   it('the verdict is failed when the counts do not add up, whatever else there is', () => {
-    expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
+    expect(
+      judge({ streams: [well, { ...well, pending: 6, rejected: 0 }], submissions: [submission], searches: [search] }),
+    ).toEqual({
       verdict: 'failed',
       remarks: [
         'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + behind + unsent + unconfigured + sent is 5.',
@@ -121,14 +126,20 @@ describe('the verdict', () => {
     [{ pending: 6, parked: 1 }, '1 row parked: what they require is not accepted.'],
     [{ null_cursor: 1 }, '1 row without a cursor, read every time; the view rows_without_cursor names them.'],
   ])('the verdict is partial and says why: %j', (change, remark) => {
-    const { verdict, remarks } = judge([{ ...well, ...change }], [submission], [search])
+    const { verdict, remarks } = judge({
+      streams: [{ ...well, ...change }],
+      submissions: [submission],
+      searches: [search],
+    })
     expect(verdict).toBe('partial')
     expect(remarks).toEqual([expect.stringContaining(remark)])
   })
 
   it('adds the rows of all streams up', () => {
     const refused = { ...well, confirmed: 2, rejected: 1 }
-    expect(judge([refused, refused], [], []).remarks).toEqual(['2 rows rejected by the service.'])
+    expect(judge({ streams: [refused, refused], submissions: [], searches: [] }).remarks).toEqual([
+      '2 rows rejected by the service.',
+    ])
   })
 
   it.each<[Partial<SearchReport>, string]>([
@@ -136,7 +147,11 @@ describe('the verdict', () => {
     [{ quarantined: 3 }, '3 parts of the pages were left out'],
     [{ withheld: 'it returned too little' }, 'the search does not prove absence: it returned too little.'],
   ])('the verdict is partial when the search has %j', (change, remark) => {
-    const { verdict, remarks } = judge([well], [submission], [{ ...search, ...change }])
+    const { verdict, remarks } = judge({
+      streams: [well],
+      submissions: [submission],
+      searches: [{ ...search, ...change }],
+    })
     expect(verdict).toBe('partial')
     expect(remarks).toEqual([expect.stringContaining(remark)])
   })
@@ -144,7 +159,7 @@ describe('the verdict', () => {
   it('the verdict is partial when the service complains of rows that were not sent', () => {
     const said = { partner_id: 'H-9', year: 2025, code: 'OutOfRange', reason: 'Too much.', why: 'it is so' }
     const unmatched = { ...submission, submission_id: 7, unmatched: 2, unmatched_examples: [said, { why: 'empty' }] }
-    expect(judge([well], [unmatched, submission], [search])).toEqual({
+    expect(judge({ streams: [well], submissions: [unmatched, submission], searches: [search] })).toEqual({
       verdict: 'partial',
       remarks: [
         '2 error rows or entries of result files match nothing that was sent, such as in submission 7: partner_id H-9, year 2025, OutOfRange: Too much. (it is so); nothing at all (empty).',

@@ -5,8 +5,8 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { binaryStream } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { firstCount, nextCount } from '../../../partner/dialect.ts'
+import { foldedBefore, keepSums } from './kept-snapshot.ts'
 import { buckets, LineSums } from './line-sums.ts'
-import { foldedBefore, keepSums } from './stream-reading.ts'
 
 /** Memory of a sort or hash table while snapshots are compared. Less spills to disk; it is given back at the end. */
 const comparisonMemory = '64MB'

@@ -1,9 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 import { bringBackLists, bringBackValues } from './on-many-pages.ts'
-import { isSuspiciousWith, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
-import { countUnchangedValues } from './unrenewed-values.ts'
+import { isSuspiciousPage, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { type ShownValues, suspiciousDirections } from './unrenewed-values.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
@@ -132,7 +132,7 @@ export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: n
  * @returns how many values went.
  */
 export async function removeAbsentCalculators(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
-  const { submissionId, calculatorTypeIds, minSeenShare } = options
+  const { submissionId, calculatorTypeIds } = options
   // Of a company that was given whole nothing is in doubt, whatever else is said of it.
   const inDoubt = sql`
     case when s.seen then (
@@ -164,7 +164,10 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
     where u.reason = 'restored'
       and u.company_key = a.company_key and u.calculator_key = a.calculator_key`.execute(trx)
   const shown = await countKnown(trx, calculatorTypeIds)
-  if (await isSuspiciousWith(shown, minSeenShare, (limit) => countUnchanged(trx, limit, options))) {
+  const unchanged = (keys: RawBuilder<unknown>) => sql`
+    select from calculator
+    where company_key = ${keys} and removed_at is null and ${ofSelectedType(calculatorTypeIds)}`
+  if (await isSuspiciousPage(trx, shown, options, unchanged)) {
     await sql`
       update absent_calculator set reason = 'too_few_calculators', withheld = true where reason is null`.execute(trx)
   }
@@ -198,7 +201,7 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
  */
 async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const selected = ofSelectedType(options.calculatorTypeIds)
-  const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
+  const { rows } = await sql<ShownValues>`
     select direction, stand - absent - coalesce(added, 0) - coalesce(unrenewed, 0) as seen,
       stand - coalesce(added, 0) + coalesce(removed, 0) - coalesce(elsewhere, 0) as known
     from (
@@ -222,10 +225,7 @@ async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOp
       where c.complete and ${selected}
       group by direction
     ) differing using (direction)`.execute(trx)
-  for (const { direction, seen, known } of rows) {
-    const countMore = (limit: number) => countUnchangedValues(trx, direction, limit, options)
-    const shown = { seen: Number(seen), known: Number(known) }
-    if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
+  for (const direction of await suspiciousDirections(trx, rows, options)) {
     await sql`
       update absent_calculator a
       set withheld = true, reason = case ${direction} when 'i' then 'too_few_inputs' else 'too_few_outputs' end
@@ -249,21 +249,4 @@ async function countKnown(
       and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)`.execute(trx)
   return { known: Number(rows[0]?.known ?? 0), seen: Number(rows[0]?.seen ?? 0) }
-}
-
-/** How many calculators, up to a limit, the page shows of companies that are as they were. */
-async function countUnchanged(
-  trx: Transaction<Schema>,
-  limit: number,
-  { unchangedKeys, calculatorTypeIds }: UnrenewedOptions,
-): Promise<number> {
-  if (unchangedKeys.length === 0) return 0
-  const { rows } = await sql<{ rows: number }>`
-    select count(*) as rows from (
-      select from calculator
-      where company_key = any(${unchangedKeys}::integer[]) and removed_at is null
-        and ${ofSelectedType(calculatorTypeIds)}
-      limit ${limit}
-    ) counted`.execute(trx)
-  return Number(rows[0]?.rows ?? 0)
 }

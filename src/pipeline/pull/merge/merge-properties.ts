@@ -1,8 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { alike, listedProperties, namedKey, oneSpelling, otherSpellings } from './name-spelling.ts'
 import { keepListsForOtherPages } from './on-many-pages.ts'
-import { isSuspiciousWith, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { isSuspiciousPage, markAgain, notGiven, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepLostOfLists } from './value-history.ts'
 import { keepWholeLists, placeNotGiven } from './whole-lists.ts'
 
@@ -322,17 +322,10 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
     where exists (select from absent_property where reason is null and not respelled)`.execute(trx)
   if (rows[0] === undefined) return
   const known = Number(rows[0].known)
-  const countMore = async (limit: number) => {
-    if (options.unchangedKeys.length === 0) return 0
-    const { rows: more } = await sql<{ rows: number }>`
-      select count(*) as rows from (
-        select from company_property where company_key = any(${options.unchangedKeys}::integer[]) and ${listed}
-        limit ${limit}
-      ) counted`.execute(trx)
-    return Number(more[0]?.rows ?? 0)
-  }
   const shown = { seen: known - Number(rows[0].absent), known }
-  if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) return
+  const unchanged = (keys: RawBuilder<unknown>) => sql`
+    select from company_property where company_key = ${keys} and ${listed}`
+  if (!(await isSuspiciousPage(trx, shown, options, unchanged))) return
   await sql`
     update absent_property set reason = 'too_few_properties', withheld = true
     where (reason is null or elsewhere) and not respelled`.execute(trx)

@@ -218,6 +218,25 @@ export async function isSuspiciousWith(
   return isSuspicious({ seen: shown.seen + more, known: shown.known + more }, minSeenShare)
 }
 
+/**
+ * The same of a page, which shows of its companies that are as they were all that is known.
+ * @param unchanged what there is of companies, given what their keys have to equal; without a limit.
+ */
+export async function isSuspiciousPage(
+  trx: Transaction<Schema>,
+  shown: Shown,
+  { minSeenShare, unchangedKeys }: UnrenewedOptions,
+  unchanged: (keys: RawBuilder<unknown>) => RawBuilder<unknown>,
+): Promise<boolean> {
+  return await isSuspiciousWith(shown, minSeenShare, async (limit) => {
+    if (unchangedKeys.length === 0) return 0
+    const { rows } = await sql<{ rows: number }>`
+      select count(*) as rows
+      from (${unchanged(sql`any(${unchangedKeys}::integer[])`)} limit ${limit}) counted`.execute(trx)
+    return Number(rows[0]?.rows ?? 0)
+  })
+}
+
 export type UnrenewedOptions = {
   submissionId: number
   /** The types that the search selected; empty for all. */

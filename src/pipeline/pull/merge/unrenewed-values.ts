@@ -1,9 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 import { variableOf } from './name-spelling.ts'
 import { keepValuesForOtherPages } from './on-many-pages.ts'
-import { isSuspiciousWith, markAgain, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
+import { isSuspiciousPage, markAgain, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 
 /**
  * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person
@@ -98,7 +98,7 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
  */
 async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const selected = ofSelectedType(options.calculatorTypeIds)
-  const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
+  const { rows } = await sql<ShownValues>`
     select direction, coalesce(given, 0) - added as seen, coalesce(given, 0) - added + absent as known
     from (
       select direction, count(*) filter (where kind = 'added' and ${selected}) as added,
@@ -113,10 +113,7 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
       where ${selected} and not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
       group by m.direction
     ) page using (direction)`.execute(trx)
-  for (const { direction, seen, known } of rows) {
-    const countMore = (limit: number) => countUnchangedValues(trx, direction, limit, options)
-    const shown = { seen: Number(seen), known: Number(known) }
-    if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
+  for (const direction of await suspiciousDirections(trx, rows, options)) {
     await sql`
       update value_difference
       set kind = 'unrenewed', withheld = true, reason = case direction when 'i' then 'too_few_inputs'
@@ -125,20 +122,21 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
   }
 }
 
-/** How many inputs or outputs, up to a limit, the page shows of companies that are as they were. */
-export async function countUnchangedValues(
+export type ShownValues = { direction: 'i' | 'o'; seen: number; known: number }
+
+/** Of which of inputs and outputs so few are shown that what is absent stays. */
+export async function suspiciousDirections(
   trx: Transaction<Schema>,
-  direction: 'i' | 'o',
-  limit: number,
-  { unchangedKeys, calculatorTypeIds }: UnrenewedOptions,
-): Promise<number> {
-  if (unchangedKeys.length === 0) return 0
-  const { rows } = await sql<{ rows: number }>`
-    select count(*) as rows from (
+  shown: readonly ShownValues[],
+  options: UnrenewedOptions,
+): Promise<ShownValues['direction'][]> {
+  const suspicious: ShownValues['direction'][] = []
+  for (const { direction, seen, known } of shown) {
+    const unchanged = (keys: RawBuilder<unknown>) => sql`
       select from calculator_value v join calculator k using (company_key, calculator_key)
-      where v.company_key = any(${unchangedKeys}::integer[]) and v.direction = ${direction}
-        and ${ofSelectedType(calculatorTypeIds)}
-      limit ${limit}
-    ) counted`.execute(trx)
-  return Number(rows[0]?.rows ?? 0)
+      where v.company_key = ${keys} and v.direction = ${direction} and ${ofSelectedType(options.calculatorTypeIds)}`
+    const values = { seen: Number(seen), known: Number(known) }
+    if (await isSuspiciousPage(trx, values, options, unchanged)) suspicious.push(direction)
+  }
+  return suspicious
 }

@@ -20,7 +20,7 @@ import {
   updateAsRead,
 } from '../move-submission.ts'
 import { wordsForRows } from '../outcomes/judge-error.ts'
-import { judgeRefusal } from '../outcomes/settle.ts'
+import { judgeRefusal } from '../outcomes/settle-refused.ts'
 import { afterReading, earliestStamp, latestStamp, type Owner, ownersOf } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { counted } from '../../../counted.ts'
 import type { Database } from '../../../db/database.ts'
 import { isSendingRun, runsSpokenFor } from '../../../db/runs/spoken-for.ts'
 import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
@@ -142,6 +143,6 @@ export async function unknownTaskNews(db: Database, runId: number): Promise<{ re
 }
 
 function unknownTaskWords({ count, correlation_id, created_at }: UnknownTasks): string {
-  const imports = count === 1 ? '1 import' : `${count} imports`
+  const imports = counted(count, 'import')
   return `The service has ${imports} of this API key that the ledger does not know and that came after all it had sent, the newest at ${created_at.slice(0, 16).replace('T', ' ')} UTC (task ${correlation_id}). If a copy of the files or of the disk of Nightferry's database was put back, the ledger does not know what was sent since: nightferry resend --all --beyond-guard sends everything again with the next run. If another program sends with this key, as nightferry conformance may, give it a key of its own.`
 }

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { withSession } from '../../../../src/db/database.ts'
+import { keepFirstSnapshot } from '../../../../src/pipeline/delta/landing/kept-snapshot.ts'
 import { LineSums } from '../../../../src/pipeline/delta/landing/line-sums.ts'
 import { copySnapshot, findDifferences } from '../../../../src/pipeline/delta/landing/snapshot-lines.ts'
 import { createStage, stagedLine, stageRows } from '../../../../src/pipeline/delta/landing/stage-rows.ts'
-import { keepFirstSnapshot } from '../../../../src/pipeline/delta/landing/stream-reading.ts'
 import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
 
 let ledger: Ledger

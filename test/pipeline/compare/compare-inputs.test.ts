@@ -3,14 +3,13 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable } from '../../../src/db/ledger/found-otherwise.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
+import { compareInputs, reasonNotToCompare } from '../../../src/pipeline/compare/compare-inputs.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
-import { compareWithStored, reasonNotToCompare } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
 import { completeSearch } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
-import { openFerry } from '../push/ferry.ts'
-import { defaultPageLimits } from './limits.ts'
+import { defaultPageLimits } from '../pull/limits.ts'
 import {
   bodyOf,
   calculator,
@@ -20,8 +19,9 @@ import {
   type SampleCompany,
   samplePage,
   uuid,
-} from './sample-page.ts'
-import { replayed } from './search-database.ts'
+} from '../pull/sample-page.ts'
+import { replayed } from '../pull/search-database.ts'
+import { openFerry } from '../push/ferry.ts'
 
 const ferry = await ofThisFile(openFerry())
 beforeEach(async () => {
@@ -118,7 +118,7 @@ async function compared(
   const pull = { ...deps.config.pull, calculatorTypeIds: configured }
   const selective = { ...deps, config: { ...deps.config, pull } }
   await completeSearch(selective, run)
-  await compareWithStored(selective, run)
+  await compareInputs(selective, run)
   return await comparisonOf(db, run.run_id)
 }
 
@@ -525,7 +525,7 @@ describe('a search', () => {
     const { db } = ferry.ledger
     const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
     await using deps = ferry.deps('http://127.0.0.1:9')
-    await compareWithStored(deps, run)
+    await compareInputs(deps, run)
     expect(await found()).toEqual([])
   })
 
@@ -535,7 +535,7 @@ describe('a search', () => {
     const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
     const before = await found()
     await using deps = reading(ferry.deps('http://127.0.0.1:9'))
-    await compareWithStored(deps, run)
+    await compareInputs(deps, run)
     expect(await found()).toEqual(before)
     expect(await comparisonOf(db, run.run_id)).toEqual(counts)
   })

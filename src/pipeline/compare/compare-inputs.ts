@@ -1,21 +1,21 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { noteNotCompared, storeDifferences } from '../../db/differences/difference-records.ts'
-import { rowStanding } from '../../db/ledger/row-state.ts'
+import { rowStanding } from '../../db/ledger/row-standing.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
+import { ofSelectedType } from '../pull/merge/known-companies.ts'
+import { askedOf } from '../pull/search/search-pages.ts'
 import { searchKind } from '../streams/kind-names.ts'
 import { carriedStreams } from '../streams/our-streams.ts'
-import { ofSelectedType } from './merge/known-companies.ts'
-import { askedOf } from './search/search-pages.ts'
+import { noteNotCompared, storeDifferences } from './input-differences.ts'
 
 /**
  * Closes the loop: the inputs that the service has accepted are compared with those that the run's search returned
  * (specification, Calculator search result page). A search that cannot prove absence is compared with nothing, and the
  * differences stay those of the last one that could. Does nothing in a run without a search.
  */
-export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
+export async function compareInputs(deps: Deps, run: Run): Promise<void> {
   const search = await searchOf(deps, run)
   if (search === undefined) return
   const { calculatorTypeIds } = askedOf(search.asked, deps.config)

@@ -3,20 +3,30 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** `refuse`: the service never sees the call. `lose`: it has taken it, and its answer is lost. */
-export type Fate = 'pass' | 'refuse' | 'lose'
+/** A call on its way to the service, its body read whole. They are numbered from 1. */
+export type PassingCall = {
+  nth: number
+  method: string
+  path: string
+  headers: IncomingMessage['headers']
+  body: Buffer
+}
 
-export type ServiceProxy = AsyncDisposable & { url: string; calls(): number }
+/**
+ * What becomes of a call: `forward` lets the service see it, and gives its answer. What is returned is passed on to the
+ * caller; null: the connection breaks, and the caller gets no answer.
+ */
+type Decide = (call: PassingCall, forward: () => Promise<Response>) => Promise<Response | null> | Response | null
 
-/** Stands between Nightferry and the service, and decides for each call, numbered from 1, what becomes of it. */
-export async function openServiceProxy(target: string, fateOf: (nth: number) => Fate): Promise<ServiceProxy> {
+/** Stands between us and the service. */
+export async function serviceProxy(target: string, decide: Decide): Promise<AsyncDisposable & { url: string }> {
   let calls = 0
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method = 'GET', url: path = '/', headers } = request
     calls += 1
-    const fate = fateOf(calls)
-    if (fate === 'refuse') return void response.socket?.destroy()
-    const answer = await forward(target, request)
-    if (fate === 'lose') return void response.socket?.destroy()
+    const call = { nth: calls, method, path, headers, body: await buffer(request) }
+    const answer = await decide(call, () => forward(target, call))
+    if (answer === null) return void response.socket?.destroy()
     response.writeHead(answer.status, Object.fromEntries(kept(answer.headers)))
     response.end(Buffer.from(await answer.arrayBuffer()))
   }
@@ -27,7 +37,6 @@ export async function openServiceProxy(target: string, fateOf: (nth: number) => 
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    calls: () => calls,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()
       server.close()
@@ -41,16 +50,11 @@ function kept(headers: Headers): [string, string][] {
   return [...headers].filter(([name]) => !/^(content-encoding|content-length|transfer-encoding|connection)$/.test(name))
 }
 
-async function forward(target: string, request: IncomingMessage): Promise<Response> {
-  const body = await buffer(request)
-  const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
+async function forward(target: string, { method, path, headers, body }: PassingCall): Promise<Response> {
+  const passed = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' && !/^(host|connection|content-length|transfer-encoding)$/.test(name)
       ? [[name, value]]
       : [],
   )
-  return await fetch(new URL(request.url ?? '/', target), {
-    method: request.method ?? 'GET',
-    headers,
-    ...(body.length > 0 && { body }),
-  })
+  return await fetch(new URL(path, target), { method, headers: passed, ...(body.length > 0 && { body }) })
 }
