@@ -13,8 +13,8 @@ import {
   splitFilter,
 } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
-import { shortContent } from './short-content.ts'
-import { isSuspended } from './suspended-hotels.ts'
+import { shownContent, type Texts } from './shown-texts.ts'
+import { staysSuspended } from './suspended-hotels.ts'
 
 /** The states that need a person, each with a verb of its own. */
 export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>
@@ -31,12 +31,14 @@ export type ListedRow = {
   submission_id: number | null
   correlation_id: string | null
   task_status: string | null
-  /** A retry was asked for: the next run sends the row again. */
+  /** A retry was asked for: the next run sends the row again, unless its hotel is suspended. */
   retry_asked: boolean
   /** Rejected with its request as a whole, so that the next run sends it again by itself. */
   sent_again: boolean
   /** The run that the guard stopped: nothing goes out before somebody approves it. */
   held_run: number | null
+  /** Its hotel is suspended: nothing of it goes out before somebody resumes it. */
+  suspended: boolean
 } & PolicyWords
 
 type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits; row_id: number; exact: string }
@@ -50,7 +52,7 @@ export async function rowsInState(
   filter: RowFilter,
   limit: number,
 ): Promise<ListedRow[]> {
-  return (await pageOfRows(db, state, requires, policies, filter, limit, null, sql`row.content`)).rows
+  return (await pageOfRows(db, state, requires, policies, filter, limit, null, 'whole')).rows
 }
 
 /** The last row of a page: its moment as the database prints it, because no Date is as exact, and its number. */
@@ -59,7 +61,6 @@ export type RowPlace = { at: string; rowId: number }
 /**
  * The same, a page at a time.
  * @param past where the page before ended; null: the first page.
- * @param content what is shown of each content; by default its long texts are cut.
  * @returns `next`: where this one ended; null if there is no further row.
  */
 export async function pageOfRows(
@@ -70,7 +71,7 @@ export async function pageOfRows(
   filter: RowFilter,
   limit: number,
   past: RowPlace | null,
-  content: RawBuilder<unknown> = shortContent(sql`row.content`),
+  texts: Texts = 'short',
 ): Promise<{ rows: ListedRow[]; next: RowPlace | null }> {
   const { code, reason, at } = told[state]
   const further =
@@ -95,12 +96,13 @@ export async function pageOfRows(
           where: sql`${isAmongPending(state)} and ${isMeant} and ${passes(filter, told[state])} and ${further}`,
         }
   const { rows } = await sql<FoundRow>`
-    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, ${content} as content,
+    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key,
+      ${shownContent(sql`row.content`, texts)} as content,
       ${code} as code,
       ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
-           coalesce(row.guard_run, ${heldRun(requires)}) as held_run, policy_after, policy_sent, policy_times,
+           coalesce(row.guard_run, ${heldRun(requires)}) as held_run, ${staysSuspended} as suspended, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
     from ${among} row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
@@ -162,14 +164,6 @@ const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<
     reason: sql`concat_ws(' ', waits.required, waits.requirement_code, waits.requirement_reason)`,
     at: sql`row.changed_at`,
   },
-}
-
-/** The numbers of all rows that are parked, but for those of hotels that people have suspended. */
-export async function parkedRowIds(db: Database, requires: Requires): Promise<Set<number>> {
-  const { rows } = await sql<{ row_id: number }>`
-    select row.row_id from ledger row
-    where ${isAmongPending('parked')} and ${rowState(requires)} = 'parked' and not ${isSuspended()}`.execute(db)
-  return new Set(rows.map(({ row_id }) => row_id))
 }
 
 /** The rows of one hotel that wait for the same. */
@@ -240,9 +234,11 @@ export type DriftRow = {
 }
 
 /** What is at the service and no longer at the partner, or at a company that its hotel was, newest first. */
-export async function driftRows(db: Database, stream: string | null, limit: number): Promise<DriftRow[]> {
+export async function driftRows(db: Database, stream: string | null, limit: number, texts: Texts): Promise<DriftRow[]> {
   const { rows } = await sql<DriftRow>`
-    select * from drift
+    select stream, partner_id, row_key, ${shownContent(sql`content`, texts)} as content, accepted_at, outcome,
+      gone_since, why, company_id
+    from drift
     where ${stream}::text is null or stream = ${stream}
     order by gone_since desc, stream, row_key
     limit ${limit}`.execute(db)
@@ -279,7 +275,7 @@ export async function rowsNotAccepted(db: Database, requires: Requires, limit: n
     select stream, partner_id, row_key, judged.state,
            case when judged.state <> 'invalid' then outcome_code end as code,
            case when judged.state = 'invalid' then invalid_reason else outcome_reason end as reason,
-           ${shortContent(sql`content`)} as content, outcome_submission as submission_id, correlation_id,
+           ${shownContent(sql`content`, 'short')} as content, outcome_submission as submission_id, correlation_id,
            case when judged.state = 'invalid' then changed_at else outcome_at end as at
     from judged
     left join submission on submission.submission_id = outcome_submission and judged.state <> 'invalid'

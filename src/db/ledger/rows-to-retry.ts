@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { isAmongPending, isCarried, isUnmarked, passes, type RowFilter } from './row-state.ts'
-import { isSuspended } from './suspended-hotels.ts'
+import { isSuspended, staysSuspended } from './suspended-hotels.ts'
 
 /** Which rejected rows are sent again as they are, with the code as the service spells it. */
 export type ResendPolicy = {
@@ -86,7 +86,12 @@ export async function releaseByPolicy(
   return rows[0]?.rows ?? 0
 }
 
-export type RetryCounts = { stream: string; rows: number }
+export type RetryCounts = {
+  stream: string
+  rows: number
+  /** Of the rows: those of suspended hotels, which wait until these are resumed. */
+  suspended: number
+}
 
 /**
  * Of a stream that runs send, rejected as they are, there at the partner, not held by the guard, and not asked about
@@ -111,7 +116,7 @@ export async function countRetryable(
   filter: RowFilter,
 ): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
-    select stream, count(*) as rows from ledger row
+    select stream, count(*) as rows, count(*) filter (where ${staysSuspended}) as suspended from ledger row
     where ${isAmongPending('rejected')} and ${retryable(carried, filter)} group by stream order by stream`.execute(db)
   return rows
 }
@@ -150,8 +155,10 @@ export async function markForRetry(
       update acceptance set retry_action = ${actionId}
       from ledger row
       where row.row_id = acceptance.row_id and ${retryable(carried, filter)} and ${isUnmarked}
-      returning row.stream
+      returning row.stream, ${staysSuspended} as suspended
     )
-    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
+    select stream, count(*) as rows, count(*) filter (where suspended) as suspended from marked group by stream order by stream`.execute(
+    trx,
+  )
   return rows
 }
