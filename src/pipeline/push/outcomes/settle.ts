@@ -11,7 +11,7 @@ import { lockSettlements, type NewMappings, storeMappings } from '../../../db/le
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { type HttpError, saysUnknown } from '../../../exchange/errors.ts'
+import { type HttpError, proxyDeniedCode, saysUnknown } from '../../../exchange/errors.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
@@ -312,6 +312,7 @@ const serviceCodes = new Set([
   'exchange_forbidden',
   'exchange_refused',
   'exchange_answer_malformed',
+  proxyDeniedCode,
 ])
 
 /**
