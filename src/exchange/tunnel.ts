@@ -4,7 +4,7 @@ import { proxyDeniedCode } from './errors.ts'
 
 /** The proxy opened no tunnel, so nothing has left for the host behind it. */
 export class ProxyFailure extends Error {
-  readonly code: 'proxy_unreachable' | typeof proxyDeniedCode | 'proxy_refused'
+  readonly code: 'proxy_unreachable' | 'proxy_unauthorized' | 'proxy_refused'
 
   constructor(code: ProxyFailure['code'], message: string, options?: ErrorOptions) {
     super(message, options)

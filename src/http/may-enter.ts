@@ -38,7 +38,7 @@ function hostName(header: string | undefined): string | null {
   return name === undefined ? null : name.toLowerCase()
 }
 
-/** Which token a request bears, of those that the settings have by now. Compared in constant time, whatever its length. */
+/** Which token a request bears, of those that the settings have by now. In constant time, whatever its length. */
 export function bearerOf(
   header: string | undefined,
   { token, readToken }: { token: string | null; readToken: string | null },

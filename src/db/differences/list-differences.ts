@@ -14,8 +14,8 @@ const inputColumns = (texts: Texts) => sql`
   found_at`
 
 const rowColumns = (texts: Texts) => sql`
-  stream, kind, partner_id, company_id, row_key, variable_name, ${said(texts)}, changed_there_at, found_by_run, found_at,
-  resent_by_run`
+  stream, kind, partner_id, company_id, row_key, variable_name, ${said(texts)}, changed_there_at, found_by_run,
+  found_at, resent_by_run`
 
 /** Where a limit is asked for, long texts are cut. */
 const textsOf = (limit: number | null): Texts => (limit === null ? 'whole' : 'short')

@@ -45,7 +45,7 @@ export type ResendFilter = {
   alsoLater?: boolean
 }
 
-export type ResendCounts = RetryCounts & {
+type ResendCounts = RetryCounts & {
   /** Of the rows: those that changed since they were accepted, or that the guard holds. */
   changed: number
 }

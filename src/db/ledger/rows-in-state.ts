@@ -102,7 +102,8 @@ export async function pageOfRows(
       ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
-           coalesce(row.guard_run, ${heldRun(requires)}) as held_run, ${staysSuspended} as suspended, policy_after, policy_sent, policy_times,
+           coalesce(row.guard_run, ${heldRun(requires)}) as held_run,
+           ${staysSuspended} as suspended, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
     from ${among} row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')

@@ -157,8 +157,7 @@ export async function markForRetry(
       where row.row_id = acceptance.row_id and ${retryable(carried, filter)} and ${isUnmarked}
       returning row.stream, ${staysSuspended} as suspended
     )
-    select stream, count(*) as rows, count(*) filter (where suspended) as suspended from marked group by stream order by stream`.execute(
-    trx,
-  )
+    select stream, count(*) as rows, count(*) filter (where suspended) as suspended
+    from marked group by stream order by stream`.execute(trx)
   return rows
 }

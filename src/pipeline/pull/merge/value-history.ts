@@ -168,8 +168,8 @@ export async function listChanges(
   // Those of one run lie side by side, which the planner does not know: by the index it would reach an old run's last.
   const newest = filter.runId === undefined ? sql`v.change_id` : sql`v.change_id + 0`
   const { rows } = await sql<ListedChange>`
-    select v.change_id, v.run_id, v.changed_at, v.company_id, v.calculator_id, v.period_year, v.period_month, v.direction,
-      v.variable_id, v.variable_name, v.kind, ${shownText(sql`v.before`, texts)} as before,
+    select v.change_id, v.run_id, v.changed_at, v.company_id, v.calculator_id, v.period_year, v.period_month,
+      v.direction, v.variable_id, v.variable_name, v.kind, ${shownText(sql`v.before`, texts)} as before,
       ${shownText(sql`v.after`, texts)} as after, o.partner_id, o.name as company_name
     from value_changes v join companies o using (company_id)
     where ${asked(filter)}
