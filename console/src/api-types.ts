@@ -64,6 +64,8 @@ export interface GetTonightData {
     /** The name of the destination that the run was for; null: the one in use. */
     destination: string | null;
   } | null;
+  /** What requests of runs under way wait for at the service, until when, and what comes then. */
+  troubles: string[];
   remarks: string[];
   notices: string[];
   /** What the guard stopped runs over, of whichever job, and nobody has approved. */
@@ -315,6 +317,8 @@ export interface ListRowsData {
     retry_asked: boolean;
     sent_again: boolean;
     held_run: number | null;
+    /** Its hotel is suspended: nothing of it goes out before somebody resumes it. */
+    suspended: boolean;
     [key: string]: unknown;
   }[];
   next: string | null;
@@ -714,6 +718,10 @@ export interface RetryRowsData {
   streams: {
     stream: string;
     rows: number;
+    /**
+     * Of the rows: those of suspended hotels, which wait until these are resumed.
+     */
+    suspended: number;
   }[];
 }
 
@@ -788,6 +796,10 @@ export interface ResendRowsData {
   streams: {
     stream: string;
     rows: number;
+    /**
+     * Of the rows: those of suspended hotels, which wait until these are resumed.
+     */
+    suspended: number;
     changed: number;
     known: number;
   }[];

@@ -226,7 +226,7 @@ export async function openStages(
       headersTimeoutMs: config.exchange.headersTimeoutMs,
       bodyTimeoutMs: config.exchange.bodyTimeoutMs,
       maxAnswerBytes: config.exchange.maxAnswerBytes,
-      proxy: config.exchange.proxy,
+      proxy: () => config.exchange.proxy,
       logger,
     })
     const partnerUrl = required.partnerUrl === null ? null : await database.resolveUrl(required.partnerUrl)

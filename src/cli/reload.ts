@@ -11,8 +11,11 @@ import type { Ferry } from './open-ferry.ts'
 const reloadable = [
   'engine.shutdownMs',
   'exchange.pollIntervalMs',
+  'exchange.proxy',
   'exchange.requestsPerSecond',
   'exchange.taskPatienceMs',
+  'http.readToken',
+  'http.token',
   'jobs',
   'log.level',
   'notify',

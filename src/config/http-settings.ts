@@ -7,11 +7,19 @@ export const httpConnections = 3
 /** Shorter ones could be found by trying. */
 const shortestToken = 16
 
+/** The tokens of a setting: while they are exchanged it has several, one per line or with spaces between. Pure. */
+export function tokensOf(setting: string | null): string[] {
+  return (setting ?? '').split(/\s+/).filter((token) => token !== '')
+}
+
+const tooShort = `has a token of fewer than ${shortestToken} characters; openssl rand -hex 32 makes a good one`
+
 const token = (text: string) =>
   z
     .string()
-    .regex(/^[\x21-\x7e]+$/, 'has a space or a letter beyond ASCII, which no HTTP header can carry as it is')
-    .min(shortestToken, `is shorter than ${shortestToken} characters; openssl rand -hex 32 makes a good one`)
+    .regex(/^[\s\x21-\x7e]*$/, 'has a letter beyond ASCII, which no HTTP header can carry as it is')
+    .refine((setting) => tokensOf(setting).length > 0, 'has no token')
+    .refine((setting) => tokensOf(setting).every(({ length }) => length >= shortestToken), tooShort)
     .nullable()
     .default(null)
     .describe(text)
@@ -35,10 +43,10 @@ export const httpSettings = section(
         'Address that it listens on. Beyond loopback it needs http.token, http.allowedHosts, and TLS or http.plain.',
       ),
     token: token(
-      'Who bears it may read and act. Without it only health, metrics and the description are served. NIGHTFERRY_HTTP_TOKEN, or NIGHTFERRY_HTTP_TOKEN_FILE naming a file.',
+      'Who bears it may read and act. Without it only health, metrics and the description are served. NIGHTFERRY_HTTP_TOKEN, or NIGHTFERRY_HTTP_TOKEN_FILE naming a file. Several during a rotation, each on a line or with spaces between: each is good, and the first signs in to the console.',
     ),
     readToken: token(
-      'Who bears it may read, and not act. NIGHTFERRY_HTTP_READ_TOKEN, or NIGHTFERRY_HTTP_READ_TOKEN_FILE naming a file.',
+      'Who bears it may read, and not act. NIGHTFERRY_HTTP_READ_TOKEN, or NIGHTFERRY_HTTP_READ_TOKEN_FILE naming a file. Several during a rotation, as of http.token.',
     ),
     allowedHosts: z
       .array(z.string().regex(/^[a-z0-9.:[\]-]+$/, 'is no host name in lower case, without port and scheme'))

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { readYaml } from '../read-yaml.ts'
 import { addressProblem } from './database-address.ts'
 import { variableOf, variablesWithFile } from './environment.ts'
+import { tokensOf } from './http-settings.ts'
 import { streamNames } from './known-names.ts'
 import type { ConfigSources } from './load-config.ts'
 import type { Config } from './schema.ts'
@@ -52,12 +53,20 @@ export function secretValues(config: Config): string[] {
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
     url === null ? [] : secretsOfReceiver(url).filter((part) => !isName(part)),
   )
-  const tokens = [config.http.token ?? '', config.http.readToken ?? '', config.notify.email.password ?? '']
+  const tokens = [...tokensOf(config.http.token), ...tokensOf(config.http.readToken)]
   const { secrets, headerValue } = config.webhooks
   // What follows the prefix is the key itself, and may be shown without it.
   const signing = secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')])
   const header = headerValue === null || isName(headerValue) ? [] : [headerValue]
-  const all = [config.exchange.apiKey ?? '', ...passwords, ...receivers, ...tokens, ...signing, ...header]
+  const all = [
+    config.exchange.apiKey ?? '',
+    ...passwords,
+    ...receivers,
+    ...tokens,
+    ...signing,
+    ...header,
+    config.notify.email.password ?? '',
+  ]
   return all.filter((secret) => secret.length >= 4)
 }
 

@@ -1,4 +1,4 @@
-import { AnswerFormatError, HttpError, TransportError } from './errors.ts'
+import { AnswerFormatError, HttpError, proxyDeniedCode, TransportError } from './errors.ts'
 
 export type BackOff = {
   /** Attempts in all, the first included. */
@@ -68,7 +68,7 @@ export async function retryRead<T>(read: () => Promise<T>, settings: RetrySettin
 function isPassing(error: unknown): error is Error {
   if (error instanceof HttpError) return error.code === 'exchange_throttled' || error.code === 'exchange_failed'
   if (error instanceof AnswerFormatError) return !error.tooLong
-  return error instanceof TransportError
+  return error instanceof TransportError && error.code !== proxyDeniedCode
 }
 
 /** The three date forms of RFC 9110; `Date.parse` alone would also take "2 days" or "-5". */

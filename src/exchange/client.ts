@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { type BackOff, defaultBackOff, retryRead } from './back-off.ts'
 import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
-import { createConnector, endpointUrl, serviceAddress } from './connector.ts'
+import { createConnector, endpointUrl, type ProxyAddress, serviceAddress } from './connector.ts'
 import type { BulkRequest, Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, TransportError } from './errors.ts'
 import type { CallGate } from './pass-gate.ts'
@@ -49,7 +49,7 @@ export type ExchangeClientOptions = {
   /** PEM of certificate authorities to trust beside the well-known ones. */
   ca?: string | undefined
   /** Address of the HTTP proxy that leads to the service. */
-  proxy?: string | null | undefined
+  proxy?: ProxyAddress
   logger?: Pick<Logger, 'debug' | 'warn'> | undefined
   /** Ends every call, the waiting ones too. */
   signal?: AbortSignal | undefined

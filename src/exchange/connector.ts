@@ -28,8 +28,11 @@ type ConnectorOptions = {
   /** Replaces the resolver of host names; Node never calls it for IP literals. */
   lookup?: LookupFunction | undefined
   /** The proxy on the way to every host but this machine; null or undefined: hosts are called directly. */
-  proxy?: string | null | undefined
+  proxy?: ProxyAddress
 }
+
+/** A function is asked for each connection: the address may change while the process goes on. */
+export type ProxyAddress = string | null | undefined | (() => string | null)
 
 /**
  * Opens sockets for undici, and marks whatever goes wrong before they can be used as a `ConnectFailure`.
@@ -41,16 +44,17 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
   const { connectTimeoutMs: timeoutMs, ca, lookup, proxy } = options
   const tls = { timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca: [...rootCertificates, ca] }) }
   const connect = buildConnector({ ...tls, ...(lookup !== undefined && { lookup }) })
-  const tunnel =
-    proxy == null ? null : callbackify(createTunnel({ proxy, lookup, timeoutMs, connect: buildConnector(tls) }))
+  const connectProxy = buildConnector(tls)
   return (to, callback) => {
     const done: buildConnector.Callback = (...[error, socket]) => {
       if (error !== null) callback(new ConnectFailure(error), null)
       else callback(null, socket)
     }
-    if (tunnel === null || !goesByProxy(to)) connect(to, done)
+    const address = typeof proxy === 'function' ? proxy() : proxy
+    if (address == null || !goesByProxy(to)) connect(to, done)
     else {
-      tunnel(to.hostname, to.port || '443', (error, httpSocket) => {
+      const tunnel = createTunnel({ proxy: address, lookup, timeoutMs, connect: connectProxy })
+      callbackify(tunnel)(to.hostname, to.port || '443', (error, httpSocket) => {
         if (error !== null) done(error, null)
         else connect({ ...to, httpSocket }, done)
       })

@@ -2,17 +2,28 @@
 export type Call = { method: string; url: string }
 
 /**
+ * That the proxy on the way takes no connection of ours before a person corrects the user and password: to try them
+ * again could lock the account.
+ */
+export const proxyDeniedCode = 'proxy_unauthorized'
+
+function isProxyDenied(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === proxyDeniedCode
+}
+
+/**
  * The exchange with the service broke before an answer was complete.
  * `requestMayHaveArrived` false: no byte of the request left, so sending it again is safe.
  */
 export class TransportError extends Error {
-  readonly code = 'exchange_unreachable'
+  readonly code: 'exchange_unreachable' | typeof proxyDeniedCode
   readonly requestMayHaveArrived: boolean
 
   constructor(call: Call, detail: string, requestMayHaveArrived: boolean, cause: unknown) {
     const arrived = requestMayHaveArrived ? 'the request may have arrived' : 'nothing was sent'
     super(`${call.method} ${call.url}: the service could not be reached (${detail}); ${arrived}`, { cause })
     this.name = 'TransportError'
+    this.code = isProxyDenied(cause) ? proxyDeniedCode : 'exchange_unreachable'
     this.requestMayHaveArrived = requestMayHaveArrived
   }
 }
@@ -175,7 +186,7 @@ type DownloadFailure = { status?: number; retryAfterMs?: number | null; cause?: 
  * Messages name the host only, because the path and query of a signed URL are credentials.
  */
 export class DownloadFailed extends Error {
-  readonly code = 'download_failed'
+  readonly code: 'download_failed' | typeof proxyDeniedCode
   /** Null when there was no answer. */
   readonly status: number | null
   /** True for 403, 404 and 410: the file is not there. */
@@ -192,6 +203,7 @@ export class DownloadFailed extends Error {
     const status = failure.status ?? null
     super(`download from ${host} failed: ${why}`, failure.cause === undefined ? {} : { cause: failure.cause })
     this.name = 'DownloadFailed'
+    this.code = isProxyDenied(failure.cause) ? proxyDeniedCode : 'download_failed'
     this.status = status
     this.expired = status === 403 || status === 404 || status === 410
     this.renewable = status !== null && status >= 400 && status < 500 && status !== 429 && !passing.has(status)

@@ -78,6 +78,9 @@ export function decodeTasks(contract: Contract, json: unknown): Task[] {
   })
 }
 
+/** Characters of a status that are read: one that is longer is no word of the contract, and is noted at each poll. */
+const longestName = 200
+
 type TaskHead = Omit<Task, 'pageUrls' | 'fileUrl' | 'generalErrors' | 'rowErrors' | 'raw'>
 
 function decodeHead(contract: Contract, task: WireObject): TaskHead | null {
@@ -87,7 +90,7 @@ function decodeHead(contract: Contract, task: WireObject): TaskHead | null {
   if (correlationId === null || status === null) return null
   return {
     correlationId,
-    status,
+    status: status.slice(0, longestName).toWellFormed(),
     ...phaseOf(contract, status),
     requestType: textOf(task[names.requestType]),
     taskKind: textOf(task[names.taskKind]),

@@ -1,5 +1,6 @@
 import { isIP, isIPv6, type LookupFunction, type Socket } from 'node:net'
 import { type buildConnector, Client } from 'undici'
+import { proxyDeniedCode } from './errors.ts'
 
 /** The proxy opened no tunnel, so nothing has left for the host behind it. */
 export class ProxyFailure extends Error {
@@ -70,7 +71,7 @@ async function openTunnel(to: string, { proxy, connect, timeoutMs }: TunnelOptio
     socket.on('error', () => {}).destroy()
     if (statusCode === 407) {
       const schemes = [headers['proxy-authenticate'] ?? []].flat().join(', ')
-      throw new ProxyFailure('proxy_unauthorized', unauthorized(host, known, schemes))
+      throw new ProxyFailure(proxyDeniedCode, unauthorized(host, known, schemes))
     }
     throw new ProxyFailure('proxy_refused', `the proxy ${host} opens no connection to ${to}: it answers ${statusCode}`)
   } catch (error) {
@@ -89,6 +90,6 @@ function unauthorized(host: string, known: boolean, schemes: string): string {
     return `the proxy ${host} (407) takes no user and password as such, and Nightferry knows no other way: let this machine pass without them`
   }
   return known
-    ? `the proxy ${host} does not accept the user and password in exchange.proxy (407)`
+    ? `the proxy ${host} does not accept the user and password in exchange.proxy (407): correct them`
     : `the proxy ${host} wants a user and a password (407): write them into exchange.proxy`
 }

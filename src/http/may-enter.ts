@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { tokensOf } from '../config/http-settings.ts'
 import { isLoopback } from '../config/setting-kinds.ts'
 
 /** What a route needs of its caller. `open`: nothing; `metrics`: a token, unless the API serves this machine alone. */
@@ -37,7 +38,7 @@ function hostName(header: string | undefined): string | null {
   return name === undefined ? null : name.toLowerCase()
 }
 
-/** Which token a request bears. Compared in constant time, whatever its length. */
+/** Which token a request bears, of those that the settings have by now. In constant time, whatever its length. */
 export function bearerOf(
   header: string | undefined,
   { token, readToken }: { token: string | null; readToken: string | null },
@@ -45,15 +46,17 @@ export function bearerOf(
   if (header === undefined) return null
   const [, given] = /^Bearer ([\x21-\x7e]+)$/i.exec(header) ?? []
   if (given === undefined) return 'wrong'
-  const mayAct = token !== null && areEqual(given, token)
-  const mayRead = readToken !== null && areEqual(given, readToken)
+  const [mayAct, mayRead] = [isAmong(given, token), isAmong(given, readToken)]
   if (mayAct) return 'act'
   return mayRead ? 'read' : 'wrong'
 }
 
-function areEqual(one: string, other: string): boolean {
+/** Compares with each, so that the time tells nothing of which it is. */
+function isAmong(given: string, setting: string | null): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(one), digest(other))
+  return tokensOf(setting)
+    .map((token) => timingSafeEqual(digest(given), digest(token)))
+    .includes(true)
 }
 
 /** The status of a refusal, or null if the call may enter. @param alone whether only this machine calls. Pure. */

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { ConfigError } from '../config/environment.ts'
-import { httpConnections } from '../config/http-settings.ts'
+import { httpConnections, tokensOf } from '../config/http-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { isLoopback } from '../config/setting-kinds.ts'
 import { createDatabase, createPool } from '../db/database.ts'
@@ -37,7 +37,8 @@ export function checkHttpSettings({ http }: Pick<Config, 'http'>): void {
   if ((http.certificateFile === null) !== (http.keyFile === null)) {
     wrong(http.keyFile === null ? 'keyFile' : 'certificateFile', 'is missing: TLS needs a certificate and its key')
   }
-  if (http.token !== null && http.token === http.readToken) wrong('readToken', 'is the same as http.token')
+  const acting = tokensOf(http.token)
+  if (tokensOf(http.readToken).some((token) => acting.includes(token))) wrong('readToken', 'has a token of http.token')
   if (!isLoopback(http.host)) {
     const where = `${http.host} is beyond loopback`
     if (http.token === null && http.readToken === null) wrong('token', `is not set, and ${where}`)

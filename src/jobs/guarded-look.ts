@@ -3,7 +3,7 @@ import { storableText } from '../db/copy-text.ts'
 import { withRemedy } from '../db/database-trouble.ts'
 import { isOtherKeyAtWork } from '../db/service-key/keys-at-work.ts'
 import type { RunTrigger } from '../db/tables/run-tables.ts'
-import { AnswerFormatError, saysUnknown } from '../exchange/errors.ts'
+import { AnswerFormatError, proxyDeniedCode, saysUnknown } from '../exchange/errors.ts'
 import { type Deps, StopRun, type Yields } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { keyFingerprint } from '../pipeline/gate/shared-gate.ts'
@@ -99,6 +99,7 @@ const finalCodes = new Set([
   'exchange_forbidden',
   'exchange_not_found',
   'exchange_refused',
+  proxyDeniedCode,
   'partner_query_failed',
   'partner_query_too_slow',
   'partner_driver_missing',

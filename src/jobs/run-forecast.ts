@@ -1,15 +1,19 @@
 import { requirementsOf } from '../config/require-settings.ts'
-import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
 import { rowsToGo } from '../db/ledger/rows-to-go.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
 import { pastSteps, runProgress, type StepTime, stepsDone } from '../db/runs/run-progress.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { unfinishedStates } from '../db/tables/submission-tables.ts'
-import { searchKinds } from '../pipeline/streams/kind-names.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import { judgesProperties, kindOf } from '../pipeline/push/kinds.ts'
+import { kindNamesOf, searchKinds } from '../pipeline/streams/kind-names.ts'
 import { deadlineAfter } from './due-occurrence.ts'
 import { stepsOf } from './job.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'
+
+/** By what a run is judged. */
+type Settings = Pick<Deps, 'config' | 'contract'>
 
 /** How many earlier runs say how long a step takes. */
 const runsLookedAt = 10
@@ -28,18 +32,19 @@ export type RunForecast = {
 }
 
 /** When the runs that are under way will end, at the speed that they have. */
-export async function forecasts(db: Database, config: Config, now: Date): Promise<RunForecast[]> {
+export async function forecasts(db: Database, settings: Settings, now: Date): Promise<RunForecast[]> {
   const found = []
-  for (const run of await runningRuns(db)) found.push(await forecastOf(db, config, run, now))
+  for (const run of await runningRuns(db)) found.push(await forecastOf(db, settings, run, now))
   return found
 }
 
 /** When a run that is under way will end. */
-export async function forecastOf(db: Database, config: Config, run: Run, now: Date): Promise<RunForecast> {
+export async function forecastOf(db: Database, settings: Settings, run: Run, now: Date): Promise<RunForecast> {
+  const { config } = settings
   const job = jobsOf(config).find(({ name }) => name === run.job)
   const steps = job === undefined ? [] : stepsOf(job, run.asked).map(({ name }) => name)
   const done = await stepsDone(db, run.run_id)
-  const share = await shareDone(db, config, run)
+  const share = await shareDone(db, settings, run)
   const standing = { step: run.step, startedAt: run.started_at, steps, done, share, resumed: run.resumed > 0 }
   const endsAt = forecastEnd(standing, await pastSteps(db, run.job, runsLookedAt), now)
   const setting = scheduleOf(config, run.job)
@@ -51,12 +56,14 @@ export async function forecastOf(db: Database, config: Config, run: Run, now: Da
 }
 
 /** How much of the step at hand is done, where it can be counted. */
-async function shareDone(db: Database, config: Config, run: Run): Promise<number | null> {
+async function shareDone(db: Database, { config, contract }: Settings, run: Run): Promise<number | null> {
   if (run.step === 'push') {
     const { rows_settled } = await runProgress(db, run.run_id)
     const streams = run.asked.streams ?? Object.keys(config.streams)
+    const kinds = kindNamesOf(contract).map((name) => kindOf(contract, name))
+    const together = kinds.filter(judgesProperties).map((kind) => kind.streams)
     const all = await rowsOfPush(db, run.run_id, async () => {
-      return rows_settled + (await rowsToGo(db, run.run_id, requirementsOf(config), streams))
+      return rows_settled + (await rowsToGo(db, run.run_id, requirementsOf(config), streams, together))
     })
     return all === null || all === 0 ? null : Math.min(1, rows_settled / all)
   }

@@ -63,7 +63,7 @@ async function tellSlow(deps: Deps, job: Job): Promise<void> {
   if (scheduleOf(deps.config, job.name).finishBy === null) return
   const run = await runningRun(deps.db, job.name)
   if (run === undefined) return
-  const { ends_at, deadline, late } = await forecastOf(deps.db, deps.config, run, deps.now())
+  const { ends_at, deadline, late } = await forecastOf(deps.db, deps, run, deps.now())
   if (late && deadline !== null) await noteSlow(deps, { ...run, ends_at, deadline })
 }
 

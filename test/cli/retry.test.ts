@@ -132,3 +132,27 @@ test('resend marks nothing of a stream that no run sends, and says how much that
   const { rows } = await world.pool.query(`select from action where verb = 'resend'`)
   expect(rows).toEqual([])
 })
+
+test('retry and resend say how much waits because its hotel is suspended, and so does the record of it', async () => {
+  await world.pool.query(`drop trigger pause_meanwhile on acceptance; update acceptance set retry_action = null`)
+  expect(await call('hotels', 'suspend', 'H-0999', 'H-0001', '--reason', 'sold')).toMatchObject({ code: 0 })
+  const waits = 'row of them is of suspended hotels, and waits until these are resumed: nightferry hotels lists them.'
+  const some = await call('resend', '--stream', 'properties', '--dry-run', '--json')
+  expect(JSON.parse(some.stdout)).toMatchObject({ streams: [{ rows: 3, suspended: 1 }] })
+  expect((await call('resend', '--stream', 'properties')).stdout).toContain(
+    `3 rows marked (properties: 3). The next run sends 2 of them again, once.\n1 ${waits}\n`,
+  )
+  expect((await call('retry', '--all')).stdout).toContain(
+    `1 row marked (properties: 1). The next run sends none of them again, once.\n1 ${waits}\n`,
+  )
+  const { rows } = await world.pool.query<{ result: string }>(
+    `select result from action where verb in ('retry', 'resend') order by action_id desc limit 2`,
+  )
+  expect(rows.map(({ result }) => result)).toEqual([
+    '1 marked; they are sent again once their hotels are resumed',
+    '3 marked; the next run sends 2 of them again, and the rest goes once its hotels are resumed',
+  ])
+  expect((await call('rejected')).stdout).toContain('sent once its hotel is resumed')
+  expect(await call('hotels', 'resume', 'H-0999')).toMatchObject({ code: 0 })
+  expect((await call('rejected')).stdout).toContain('retried by the next run')
+})

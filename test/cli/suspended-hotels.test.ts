@@ -88,7 +88,7 @@ test('nothing of a suspended hotel is in a request, its rows are parked for it, 
   expect((await call('waves')).stdout).toContain('its hotel is suspended')
   expect((await call('hotels')).stdout).toMatch(/H-0002 .* sold/)
   const resent = (await call('resend', '--partner-id', 'H-0002', '--dry-run')).stdout
-  expect(resent).toContain('Rows of suspended hotels wait until these are resumed')
+  expect(resent).toContain('are of suspended hotels, and wait until these are resumed')
 
   // What comes of it meanwhile is not sent either, and of each row only the newest goes out in the end.
   await world.partnerPool.query(

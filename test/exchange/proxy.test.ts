@@ -105,6 +105,16 @@ describe('the client behind a proxy', () => {
     expect(service.seen).toEqual([])
   })
 
+  it('asks a proxy no second time that does not accept the password, and knows the one that is in its place by then', async () => {
+    await using world = await behindProxy({ credentials: `user:${secret}` })
+    let given = 'user:old'
+    await using client = testClient(world.url, { proxy: () => withCredentials(world.proxy.url, given), ca: authority })
+    expect(await rejection(client.getUnitTypes())).toMatchObject({ code: 'proxy_unauthorized' })
+    expect(world.proxy.asked).toEqual([[`${host}:${world.service.port}`, 407]])
+    given = `user:${secret}`
+    expect(await client.getUnitTypes()).toEqual([])
+  })
+
   it.each([
     ['refuses', 403],
     ['cannot reach the service', 502],

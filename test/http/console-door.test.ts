@@ -10,6 +10,7 @@ import { buildHttpServer } from '../../src/http/build-http-server.ts'
 import {
   ConsoleDoor,
   newSession,
+  openLinkProof,
   openSession,
   renewedSession,
   type SessionTokens,
@@ -331,6 +332,32 @@ describe('a session', () => {
     expect((await ask('/v1/nights', { headers: { cookie } })).statusCode).toBe(200)
     server = serverWith({ token: 'another-token-of-the-tests' })
     expect((await ask('/v1/nights', { headers: { cookie } })).statusCode).toBe(401)
+  })
+
+  it('a session outlives its token by as long as the setting has it beside a newer one, which then seals it', async () => {
+    const { cookie } = await signIn()
+    const known = async (token: string, of: string) => {
+      server = serverWith({ token })
+      return (await ask('/v1/nights', { headers: { cookie: of } })).statusCode
+    }
+    const both = `a-newer-token-of-the-tests\n${tokens.token}`
+    expect(await known(both, cookie)).toBe(200)
+    const { cookie: newer } = await signIn()
+    expect(await known('a-newer-token-of-the-tests', newer)).toBe(200)
+    expect(await known('a-newer-token-of-the-tests', cookie)).toBe(401)
+  })
+
+  it('a link is proved by the token that its request was sealed with, whichever of several that is', async () => {
+    server = serverWith({ token: `a-newer-token-of-the-tests ${tokens.token}` })
+    for (const token of ['a-newer-token-of-the-tests', tokens.token]) {
+      const own = { token, readToken: null }
+      const nonce = await nonceOf()
+      const payload = { asked: sealLinkRequest(nonce, 'root', own) }
+      const answer = await ask('/console/links', { method: 'POST', payload })
+      const { once, proof } = answer.json() as { once: string; proof: string }
+      expect(openLinkProof(proof, nonce, own)).toBe(once)
+    }
+    expect((await linkFor({ token: 'a-token-that-is-wrong', readToken: null })).status).toBe(401)
   })
 
   it('ends after twelve hours', () => {

@@ -62,6 +62,14 @@ describe('a token', () => {
     expect(bearerOf(header, tokens)).toBe(bearer)
   })
 
+  it('each token of a setting that has several counts, alone and not with the others', () => {
+    const several = { token: `${'n'.repeat(32)}\n${tokens.token}  ${'o'.repeat(32)}`, readToken: tokens.readToken }
+    for (const letter of ['n', 'a', 'o']) expect(bearerOf(`Bearer ${letter.repeat(32)}`, several)).toBe('act')
+    for (const wrong of [several.token.replaceAll(/\s+/g, ''), several.token, '\n', 'n'.repeat(31)]) {
+      expect(bearerOf(`Bearer ${wrong}`, several)).toBe('wrong')
+    }
+  })
+
   it('a token that is not set is borne by nobody', () => {
     for (const header of ['Bearer null', 'Bearer ', 'Bearer undefined', 'Bearer']) {
       expect(bearerOf(header, { token: null, readToken: null })).toBe('wrong')
@@ -121,14 +129,18 @@ describe('settings of the API', () => {
     ['http.keyFile', { keyFile: null, certificateFile: 'a' }],
     ['http.certificateFile', { keyFile: 'a' }],
     ['http.readToken', { token, readToken: token }],
+    ['http.readToken', { token: `${'n'.repeat(16)} ${token}`, readToken: `${'r'.repeat(16)}\n${token}` }],
     ['http.token', { host: '::', plain: true, allowedHosts: ['a.example'] }],
   ])('settings of the API are refused by the name of %s', (name, given) => {
     expect(() => checkHttpSettings(http(given))).toThrow(name)
   })
 
-  it.each(['short', 'has a space in it ....', 'ünïcödé-in-a-token', ''])('take no token such as %j', (wrong) => {
-    expect(settings.safeParse({ http: { token: wrong } }).success).toBe(false)
-  })
+  it.each(['short', 'has a space in it ....', 'ünïcödé-in-a-token', '', ' \n', `${'x'.repeat(16)} short`])(
+    'take no token such as %j',
+    (wrong) => {
+      expect(settings.safeParse({ http: { token: wrong } }).success).toBe(false)
+    },
+  )
 })
 
 it('an error that nobody foresaw is told without its words', () => {

@@ -120,12 +120,14 @@ describe('the engine', () => {
   const call = { method: 'GET', url: 'http://127.0.0.1:9/' }
   const forbidden = new HttpError(call, { status: 403, errorCode: 'x', serviceMessage: 'm', retryAfterMs: null })
   const unreachable = new TransportError(call, 'ECONNREFUSED', false, null)
+  const denied = new TransportError(call, '407', false, Object.assign(new Error('407'), { code: 'proxy_unauthorized' }))
   const html = new AnswerFormatError('the answer is no JSON')
   const slow = new PartnerDatabaseError('partner_query_too_slow', 'The query took longer than a statement may.')
   const tooLong = new AnswerFormatError('the answer is longer than 9 bytes', { tooLong: true })
   it.each<[string, Error, RunTrigger, string]>([
     ['a person has to fix', new StopRun('group_unusable', 'No.'), 'schedule', 'group_unusable'],
     ['the service refuses', forbidden, 'schedule', 'exchange_forbidden'],
+    ['a proxy that takes no password of ours', denied, 'schedule', 'proxy_unauthorized'],
     ['would burden the partner again for as long', slow, 'schedule', 'partner_query_too_slow'],
     ['keeps somebody waiting', unreachable, 'cli', 'exchange_unreachable'],
     ['is no answer while somebody waits', html, 'cli', 'exchange_answer_malformed'],

@@ -5,6 +5,7 @@ import { runningRun } from '../../src/db/runs/run-life.ts'
 import { forecastOf, type RunForecast } from '../../src/jobs/run-forecast.ts'
 import { searchKind } from '../../src/pipeline/streams/kind-names.ts'
 import { type Ledger, openLedger } from '../db/ledger/ledger.ts'
+import { contract } from '../exchange/test-client.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -20,6 +21,8 @@ const config = settings.parse({
     properties: { ...stream, requires: [] },
     framework_answers: { ...stream, requires: ['properties'] },
     omissions: { ...stream, requires: ['framework_answers'] },
+    calculator_inputs: { ...stream, requires: [] },
+    calculator_settings: { ...stream, requires: [] },
   },
 })
 const steps = ['reference', 'extract', 'preflight', 'push', 'pull', 'reconcile', 'compare']
@@ -62,7 +65,7 @@ async function tonight(step: string): Promise<number> {
 async function forecastAt(time: string): Promise<RunForecast> {
   const under = await runningRun(ledger.db, 'nightly-sync')
   if (under === undefined) throw new Error('no run is under way')
-  return await forecastOf(ledger.db, config, under, new Date(`2026-11-21T${time}Z`))
+  return await forecastOf(ledger.db, { config, contract }, under, new Date(`2026-11-21T${time}Z`))
 }
 
 const rowsOf = (name: string, count: number) =>
@@ -127,6 +130,26 @@ it('what a run has sent to no avail, and what follows it, is not to go: nor what
     insert into held_property (partner_id, stream, submission_id)
     select partner_id, 'properties', ${waiting} from ledger
     where stream = 'properties' and partner_id like 'overdue-%'`.execute(ledger.db)
+  // 90 of 100 rows in 9 minutes, and then the pull.
+  expect(await forecastAt('02:11:00')).toMatchObject({ ends_at: new Date('2026-11-21T05:12:00Z') })
+})
+
+it('rows that were rejected with another row of their hotel, which has changed since, are still to go', async () => {
+  await nightsBefore()
+  const inputs = (count: string) =>
+    rowsOf('both', 5).map((row) => ({ ...row, content: { year: '2025', inputs: { count } } }))
+  await ledger.landChecked('calculator_inputs', inputs('1'))
+  await ledger.landChecked('calculator_settings', rowsOf('both', 5))
+  await ledger.landChecked('properties', rowsOf('sent', 90), true)
+  const { rows: nights } = await sql<{ run_id: number }>`select min(run_id) as run_id from run`.execute(ledger.db)
+  const before = await submission(nights[0]?.run_id ?? 0, 'calculators', 'settled', 10)
+  await sql`
+    update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_at = now(),
+      outcome_submission = ${before}
+    where accepted_hash is null`.execute(ledger.db)
+  await ledger.landChecked('calculator_inputs', inputs('2'))
+  const id = await tonight('push')
+  await submission(id, 'company_mappings', 'settled', 90)
   // 90 of 100 rows in 9 minutes, and then the pull.
   expect(await forecastAt('02:11:00')).toMatchObject({ ends_at: new Date('2026-11-21T05:12:00Z') })
 })

@@ -47,8 +47,13 @@ test('SIGHUP takes over what can be taken over, names the rest, and keeps the ol
       `exchange:\n  customIdentifierId: 11111111-1111-4111-8111-111111111111\nstreams:\n  properties:\n    cursor: updated_at\n    query: select 1\n${text}`,
     )
   await write('log: { level: info }\n')
+  const proxy = join(folder.path, 'proxy')
+  await writeFile(proxy, 'http://user:old@127.0.0.1:9')
   const { NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: _, ...environment } = world.environment()
-  const daemon = start(folder.path, ['serve', '--set', 'log.level=info'], { ...environment })
+  const daemon = start(folder.path, ['serve', '--set', 'log.level=info'], {
+    ...environment,
+    NIGHTFERRY_EXCHANGE_PROXY_FILE: proxy,
+  })
   const events = () => lines(daemon.stderr())
   const count = (msg: string) => events().filter((line) => line.msg === msg).length
   const last = (msg: string) => events().findLast((line) => line.msg === msg)
@@ -60,9 +65,12 @@ jobs: { nightly-sync: { schedule: '30 2 * * *' } }
 notify: { url: '${receiver.url}/hooks/what-only-we-know-of' }
 pull: { pagesAtOnce: 3 }
 `)
+  await writeFile(proxy, 'http://user:new-what-only-we-know-of@127.0.0.1:9')
   daemon.child.kill('SIGHUP')
   await vi.waitFor(() => expect(count('settings_need_restart')).toBe(1), patience)
-  expect(last('configuration_reloaded')).toMatchObject({ settings: ['jobs.nightly-sync.schedule', 'notify.url'] })
+  expect(last('configuration_reloaded')).toMatchObject({
+    settings: ['exchange.proxy', 'jobs.nightly-sync.schedule', 'notify.url'],
+  })
   expect(last('settings_need_restart')).toMatchObject({ settings: ['pull.pagesAtOnce'] })
 
   await write('jobs: { nightly-sync: { schedule: "99 2 * * *" } }\n')
@@ -152,4 +160,52 @@ test('SIGHUP shows a certificate that was renewed to new connections, and keeps 
   expect(await shown()).toBe(second)
   daemon.child.kill('SIGTERM')
   await daemon.ended
+}, 120_000)
+
+test('a token of the API is exchanged without a gap: SIGHUP takes the newer one beside the older, and then alone', async () => {
+  const [file, reading] = [join(folder.path, 'token'), join(folder.path, 'read-token')]
+  const [older, newer] = ['older-token-of-the-api', 'newer-token-of-the-api']
+  await writeFile(file, older)
+  await writeFile(reading, 'reading-token-of-the-api')
+  await writeFile(
+    join(folder.path, 'tokens.yaml'),
+    JSON.stringify({
+      exchange: { customIdentifierId: '11111111-1111-4111-8111-111111111111' },
+      streams: { properties: { cursor: 'updated_at', query: 'select 1' } },
+      http: { port: 0 },
+    }),
+  )
+  const daemon = start(folder.path, ['serve', '--config', 'tokens.yaml', '--set', 'log.level=info'], {
+    ...world.environment(),
+    NIGHTFERRY_HTTP_TOKEN_FILE: file,
+    NIGHTFERRY_HTTP_READ_TOKEN_FILE: reading,
+  })
+  const logged = (msg: string) => lines(daemon.stderr()).filter((line) => line.msg === msg)
+  await vi.waitFor(() => expect(logged('service_started')).toHaveLength(1), patience)
+  const url = String(logged('http_started')[0]?.url)
+  const asked = async (token: string) =>
+    (await fetch(`${url}/v1/jobs`, { headers: { authorization: `Bearer ${token}` } })).status
+  const known = async () => [await asked(older), await asked(newer)]
+  expect(await known()).toEqual([200, 401])
+
+  await writeFile(file, `${newer}\n${older}\n`)
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(logged('configuration_reloaded')).toHaveLength(1), patience)
+  expect(logged('configuration_reloaded')[0]).toMatchObject({ settings: ['http.token'] })
+  expect(await known()).toEqual([200, 200])
+
+  await writeFile(reading, newer)
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(logged('configuration_refused')).toHaveLength(1), patience)
+  expect(await known()).toEqual([200, 200])
+  await writeFile(reading, 'reading-token-of-the-api')
+
+  await writeFile(file, newer)
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(logged('configuration_reloaded')).toHaveLength(2), patience)
+  expect(await known()).toEqual([401, 200])
+  expect(await asked('reading-token-of-the-api')).toBe(200)
+  daemon.child.kill('SIGTERM')
+  const ended = await daemon.ended
+  for (const token of [older, newer]) expect(ended.stderr).not.toContain(token)
 }, 120_000)

@@ -173,7 +173,7 @@ type Preview = {
   verb: Verb
   body: Partial<Filter> & { all: boolean }
   seen: string
-  streams: { stream: string; rows: number }[]
+  streams: { stream: string; rows: number; suspended: number }[]
   /** Of the rows: those that changed since they were accepted, or that the guard holds. */
   changed: number
   /** Rows that stay as they are, because no run sends their stream. */
@@ -206,6 +206,14 @@ function changedWords(rows: number): string {
     : `${rows} of them have changed since they were accepted, or the guard holds them: they go out as they are now once nothing keeps them back, or as they were accepted if the change is taken back.`
 }
 
+/** Which of so many marked rows the next run sends, where those of suspended hotels wait. */
+function sentWords(rows: number, suspended: number): string {
+  if (suspended === 0) return `the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`
+  const next = suspended === rows ? 'none' : `${rows - suspended}`
+  const rest = `${counted(suspended, 'row')} of suspended hotels ${suspended === 1 ? 'waits' : 'wait'} until these are resumed`
+  return `the next run sends ${next} of them again, once; ${rest}.`
+}
+
 /**
  * Retry of what was rejected and resend of what was accepted, each first shown as the dry run tells it: what is marked
  * is what was shown.
@@ -233,11 +241,10 @@ function Send({
     try {
       const answer = await post<RetryRowsData & Partial<ResendRowsData>>(paths[verb], { ...body, dryRun })
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
+      const suspended = answer.streams.reduce((sum, one) => sum + one.suspended, 0)
       const { streams, changed = 0, unconfigured = 0, beyond_guard: beyond = [] } = answer
       setPreview(dryRun ? { verb, body, seen, streams, changed, unconfigured, beyond } : null)
-      setSaid(
-        dryRun ? null : `${counted(rows, 'row')} marked; the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`,
-      )
+      setSaid(dryRun ? null : `${counted(rows, 'row')} marked; ${sentWords(rows, suspended)}`)
       if (!dryRun) onDone()
     } catch (failed) {
       setPreview(null)
@@ -251,6 +258,7 @@ function Send({
     if (!busy) void call(verb, bodyOf(verb, filter), true)
   }
   const total = preview?.streams.reduce((sum, one) => sum + one.rows, 0) ?? 0
+  const suspended = preview?.streams.reduce((sum, one) => sum + one.suspended, 0) ?? 0
   const closed = () => setPreview(null)
   return (
     <>
@@ -267,7 +275,7 @@ function Send({
           <p>
             {total === 0
               ? `No ${preview.unconfigured > 0 ? 'row can be marked' : 'row is like that, or all of them are marked already'}.`
-              : `${counted(total, 'row')} would be marked. The next run sends ${total === 1 ? 'it' : 'them'} again as ${total === 1 ? 'it is' : 'they are'}, once.`}
+              : `${counted(total, 'row')} would be marked; ${sentWords(total, suspended)}`}
           </p>
           {total > 0 && (
             <Table

@@ -81,9 +81,9 @@ export function Tonight({ may }: PageProps) {
               ]}
             />
           </Panel>
-          {tonight.remarks.length + tonight.notices.length > 0 && (
+          {tonight.troubles.length + tonight.remarks.length + tonight.notices.length > 0 && (
             <Panel title={`What run ${tonight.run?.run_id ?? ''} says`}>
-              <Sentences of={[...tonight.remarks, ...tonight.notices]} />
+              <Sentences of={[...tonight.troubles, ...tonight.remarks, ...tonight.notices]} />
             </Panel>
           )}
         </>

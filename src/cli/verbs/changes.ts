@@ -37,7 +37,7 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
     const last = await lastSearchedRun(db, searchKind)
     const runId = run ?? (since === undefined && partnerId === undefined ? last?.run_id : undefined)
     const filter: ChangeFilter = given({ runId, since, partnerId })
-    const { rows, cut } = cutList(cli, options, await listChanges(db, filter, limit + 1))
+    const { rows, cut } = cutList(cli, options, await listChanges(db, filter, limit + 1, 'whole'))
     if (rows.length === 0) await requireHotel(db, partnerId)
     if (options.json) printJson(cli.stdout, rows)
     else if (options.csv) cli.stdout.write(csvByName(csvColumns, rows))

@@ -1,10 +1,5 @@
-import {
-  type DifferenceFilter,
-  lastComparison,
-  lastRowComparisons,
-  listDifferences,
-  listRowDifferences,
-} from '../../db/differences/difference-records.ts'
+import { lastComparison, lastRowComparisons } from '../../db/differences/difference-records.ts'
+import { type DifferenceFilter, listDifferences, listRowDifferences } from '../../db/differences/list-differences.ts'
 import {
   type DifferenceKind,
   type DifferencesView,
@@ -36,8 +31,8 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
   requireOneForm(options)
   const filter = filterOf(options)
   return await withDatabase(cli, options, async ({ db }) => {
-    const inputs = cutList(cli, options, await listDifferences(db, filter, options.limit + 1), 'inputs')
-    const rest = cutList(cli, options, await listRowDifferences(db, filter, options.limit + 1), 'rows')
+    const inputs = cutList(cli, options, await listDifferences(db, filter, options.limit + 1, 'whole'), 'inputs')
+    const rest = cutList(cli, options, await listRowDifferences(db, filter, options.limit + 1, 'whole'), 'rows')
     const { rows } = inputs
     const { rows: others } = rest
     const filters = rows.length + others.length > 0 ? null : namedFilters(options)

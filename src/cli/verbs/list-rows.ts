@@ -112,6 +112,7 @@ function asTable(state: ListedState, rows: readonly ListedRow[]): string {
 }
 
 function next(state: ListedState, row: ListedRow): string {
+  if (row.suspended && (row.sent_again || row.retry_asked)) return 'sent once its hotel is resumed'
   if (row.held_run !== null && row.retry_asked) return `retried when run ${row.held_run} is approved`
   if (state === 'unknown' || row.sent_again) return 'sent by the next run'
   return row.retry_asked ? 'retried by the next run' : (policyWords(row) ?? 'when it changes, or is retried')
@@ -177,7 +178,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
   const { stream = null, limit } = options
   if (stream !== null) requireStream(cli, options, stream)
   return await withDatabase(cli, options, async ({ db }) => {
-    const { rows, cut } = cutList(cli, options, await driftRows(db, stream, limit + 1))
+    const { rows, cut } = cutList(cli, options, await driftRows(db, stream, limit + 1, 'whole'))
     if (options.json || options.csv) {
       if (options.json) printJson(cli.stdout, rows)
       else cli.stdout.write(csvByName(driftColumns, rows.map(withWords)))

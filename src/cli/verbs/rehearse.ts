@@ -4,7 +4,6 @@ import { type Config, settings } from '../../config/schema.ts'
 import { passwordsOf } from '../../config/show-config.ts'
 import { grouped } from '../../counted.ts'
 import { createDatabase, createPool, type Database } from '../../db/database.ts'
-import { parkedRowIds } from '../../db/ledger/parked-groups.ts'
 import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
 import { copyInUse, newestCopy } from '../../db/own-server.ts'
 import { createExchangeClient } from '../../exchange/client.ts'
@@ -29,6 +28,7 @@ import {
   requireRoom,
 } from '../../rehearsal/copy/copy-ledger.ts'
 import { pointAtMirror } from '../../rehearsal/copy/rehearsal-database.ts'
+import { noteParked } from '../../rehearsal/result/newly-parked.ts'
 import {
   needsPerson,
   type PastTask,
@@ -103,13 +103,12 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
           })
           const inFlight = await pointAtMirror(copy, { required: requireSettings(rehearsed, false) })
           const requires = requirementsOf(config)
-          const parkedBefore = await parkedRowIds(copy, requires)
+          await noteParked(copy, requires)
           const outcome = await runNight(cli, rehearsed, async (report) =>
             readNight(copy, {
               report,
               past,
               requires,
-              parkedBefore,
               limit: options.limit,
               knownFields: world.source.head.fieldTypes.map(({ id }) => id),
             }),

@@ -5,7 +5,6 @@ import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/rows-to-retry.ts'
-import { isAnySuspended } from '../../db/ledger/suspended-hotels.ts'
 import { isPaused } from '../../db/runs/job-requests.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { resendAccepted, retryRejected } from '../../pipeline/actions/act-on-rows.ts'
@@ -35,7 +34,7 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
   }
   if (options.dryRun && options.run) throw new UsageError('--dry-run and --run: choose one')
   if (options.run) requireToRun(cli, options)
-  const [marked, suspended] = await withDatabase(
+  const marked = await withDatabase(
     cli,
     options,
     async ({ db }, config) => {
@@ -46,12 +45,11 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
         ? await countRetryable(db, carried, filter)
         : await retryRejected({ db, now: cli.now }, carried, filter, actingUser(cli))
       if (total(streams) === 0) await requireHotel(db, options.partnerId)
-      const held_run = await findHeldRun(db, requirementsOf(config))
-      return [{ total: total(streams), streams, rows, held_run }, await suspendedWords(db)] as const
+      return { total: total(streams), streams, rows, held_run: await findHeldRun(db, requirementsOf(config)) }
     },
     options.dryRun ? 'read' : 'write',
   )
-  if (!options.json) describe(cli, options, marked, suspended)
+  if (!options.json) describe(cli, options, marked)
   const print = (ended: object = {}) => {
     if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...ended })
   }
@@ -110,12 +108,7 @@ type Marked = {
   rows: Awaited<ReturnType<typeof retryableRows>>
 }
 
-function describe(
-  cli: Cli,
-  options: RetryOptions,
-  { total: rows, streams, rows: some, held_run }: Marked,
-  suspended: readonly string[],
-): void {
+function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows: some, held_run }: Marked): void {
   if (rows === 0) {
     printLine(
       cli.stdout,
@@ -128,18 +121,7 @@ function describe(
     const said = [code, reason].filter((part) => part !== null).join(': ')
     return readable(`  ${partner_id}  ${stream}  ${row_key}  ${said}`)
   })
-  printMarked(cli, options, {
-    total: rows,
-    streams,
-    remarks: [...(held_run === null ? [] : [held]), ...suspended],
-    shown,
-  })
-}
-
-/** That what was marked does not go out with the next run where its hotel is suspended. */
-async function suspendedWords(db: Database): Promise<string[]> {
-  if (!(await isAnySuspended(db))) return []
-  return ['Rows of suspended hotels wait until these are resumed: nightferry hotels lists them.']
+  printMarked(cli, options, { total: rows, streams, remarks: held_run === null ? [] : [held], shown })
 }
 
 function total(streams: readonly RetryCounts[]): number {
@@ -148,7 +130,7 @@ function total(streams: readonly RetryCounts[]): number {
 
 type MarkedLines = {
   total: number
-  streams: readonly Pick<RetryCounts, 'stream' | 'rows'>[]
+  streams: readonly RetryCounts[]
   /** What is to be said before the rows that are shown. */
   remarks: readonly string[]
   /** The lines of rows that are shown as examples. */
@@ -162,12 +144,21 @@ function printMarked(
   { total: rows, streams, remarks, shown }: MarkedLines,
 ): void {
   const perStream = streams.map(({ stream, rows: count }) => `${stream}: ${count}`).join(', ')
+  const suspended = streams.reduce((sum, one) => sum + one.suspended, 0)
+  const meant = suspended === 0 ? (rows === 1 ? 'it' : 'them') : `${rows - suspended || 'none'} of them`
   const when = dryRun
     ? `would be sent again (${perStream}). Nothing was changed`
-    : `marked (${perStream}). The next run sends ${rows === 1 ? 'it' : 'them'} again, once`
+    : `marked (${perStream}). The next run sends ${meant} again, once`
   printLine(cli.stdout, `${counted(rows, 'row')} ${when}.`)
+  if (suspended > 0) printLine(cli.stdout, suspendedWords(suspended))
   for (const line of [...remarks, ...shown]) printLine(cli.stdout, line)
   if (rows > shown.length) printLine(cli.stdout, `  … and ${rows - shown.length} more`)
+}
+
+/** That so many of the rows do not go out with the next run. */
+function suspendedWords(rows: number): string {
+  const [are, wait] = rows === 1 ? ['is', 'waits'] : ['are', 'wait']
+  return `${counted(rows, 'row')} of them ${are} of suspended hotels, and ${wait} until these are resumed: nightferry hotels lists them.`
 }
 
 export type ResendOptions = CommonOptions & {
@@ -232,12 +223,7 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
       const shown = rows.map(({ partner_id, stream, row_key }) => readable(`  ${partner_id}  ${stream}  ${row_key}`))
       const { changed, beyond_guard } = told
       const first = [...(options.beyondGuard ? [] : guardWords(beyond_guard)), ...changedWords(changed)]
-      printMarked(cli, options, {
-        total,
-        streams,
-        remarks: [...first, ...remarks, ...(await suspendedWords(db))],
-        shown,
-      })
+      printMarked(cli, options, { total, streams, remarks: [...first, ...remarks], shown })
       return exitCodes.well
     },
     'write',

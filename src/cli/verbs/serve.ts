@@ -75,7 +75,8 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     await manager.ready()
     // A run that was resumed may begin with a statement that stops all else, which the manager knows of only now.
     await ferry.work()
-    hangUps.answer(() => void manager.reload(() => reload(cli, options, ferry, http)))
+    const served = api === null || http === null ? null : { ...http, check: api.checkHttpSettings }
+    hangUps.answer(() => void manager.reload(() => reload(cli, options, ferry, served)))
     await untilInterrupted({ ...cli, signal: AbortSignal.any([cli.signal, ferry.lost]) })
     logger.info('service_stopping')
     void manager.stopping()
@@ -131,7 +132,12 @@ class HangUps {
  * SIGHUP: the configuration as it is now, with the same options and environment as at the start, and the certificate of
  * the HTTP API.
  */
-function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer | null): void {
+function reload(
+  cli: Cli,
+  options: CommonOptions,
+  ferry: Ferry,
+  http: (Pick<HttpServer, 'readCertificateAgain'> & { check: (config: Config) => void }) | null,
+): void {
   const { deps } = ferry
   let showCertificate = () => {}
   const used = reloadConfig(ferry, () => {
@@ -139,6 +145,7 @@ function reload(cli: Cli, options: CommonOptions, ferry: Ferry, http: HttpServer
     const contract = readContract(cli, next)
     requireToServe(next, needsGroup(contract, next.streams))
     checkWebhookSettings(next.webhooks, contract)
+    http?.check(next)
     for (const { name } of jobsOf(next)) dueOccurrence(name, scheduleOf(next, name), deps.now())
     if (http !== null) showCertificate = http.readCertificateAgain()
     return next

@@ -14,6 +14,7 @@ import {
   unrenewedLines,
 } from '../../pipeline/report/report-words.ts'
 import type { Standing } from '../../pipeline/report/standing.ts'
+import { troubleWords } from '../../pipeline/report/trouble-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { readContract } from '../read-config.ts'
 import { duration, moment, readable, shortened } from '../show/readable.ts'
@@ -32,6 +33,10 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     if (last === null) printLine(cli.stdout, readable(noRunWords(standing, carryingJobs(config))))
     else for (const line of lastLines(last, standing.carrying_runs)) printLine(cli.stdout, readable(line))
     for (const line of heldLines(standing)) printLine(cli.stdout, readable(line))
+    for (const trouble of standing.troubles) {
+      const words = troubleWords(trouble, config.exchange.giveUpAfterMs, (at) => `${moment(at)} UTC`)
+      printLine(cli.stdout, readable(words))
+    }
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
     for (const line of jobLines(standing)) printLine(cli.stdout, readable(line))
     if (key !== null) {

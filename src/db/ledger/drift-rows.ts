@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { shownContent, type Texts } from './shown-texts.ts'
 
 /** A row that the service has, or may have, where the partner wants it no longer. */
 export type DriftRow = {
@@ -17,9 +18,11 @@ export type DriftRow = {
 }
 
 /** What is at the service and no longer at the partner, or at a company that its hotel was, newest first. */
-export async function driftRows(db: Database, stream: string | null, limit: number): Promise<DriftRow[]> {
+export async function driftRows(db: Database, stream: string | null, limit: number, texts: Texts): Promise<DriftRow[]> {
   const { rows } = await sql<DriftRow>`
-    select * from drift
+    select stream, partner_id, row_key, ${shownContent(sql`content`, texts)} as content, accepted_at, outcome,
+      gone_since, why, company_id
+    from drift
     where ${stream}::text is null or stream = ${stream}
     order by gone_since desc, stream, row_key
     limit ${limit}`.execute(db)

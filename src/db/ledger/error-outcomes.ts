@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { inOtherCompany, type RowOutcome } from './settle-outcomes.ts'
+import { shownContent } from './shown-texts.ts'
 
 /** An error row of a task, in the terms of the ledger. What it does not name is null. */
 export type NamedError = {
@@ -213,9 +214,12 @@ async function keepUnmatched(
     ),
     shown as (
       select jsonb_agg(
-               jsonb_strip_nulls(to_jsonb(left_over) - ${notShown}::text[] || jsonb_build_object(
+               ${shownContent(
+                 sql`(jsonb_strip_nulls(to_jsonb(left_over) - ${notShown}::text[] || jsonb_build_object(
                  'why', coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
-                                           else 'it matches no row of the request' end)))
+                                           else 'it matches no row of the request' end))))`,
+                 'short',
+               )}
                order by ordinal)
                filter (where place <= ${unmatchedShown}) as errors,
              count(*) as unmatched, count(*) filter (where not is_elsewhere) as unplaced

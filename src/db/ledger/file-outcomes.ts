@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { unmatchedShown } from './error-outcomes.ts'
 import { inOtherCompany, type RowOutcome } from './settle-outcomes.ts'
+import { shownText } from './shown-texts.ts'
 
 type FileOptions = {
   /**
@@ -148,7 +149,8 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
   const { rows } = await sql<{ unmatched: number }>`
     with left_over as (
       select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-               'partner_id', named_id, 'company_id', company_id, 'code', code, 'reason', reason,
+               'partner_id', named_id, 'company_id', company_id, 'code', ${shownText(sql`code`, 'short')},
+               'reason', ${shownText(sql`reason`, 'short')},
                'why', case when named_id is null and company_id is null then 'it names no property'
                            else 'it names no property of the request' end)) order by ordinal)
                filter (where place <= ${unmatchedShown}) as elements,

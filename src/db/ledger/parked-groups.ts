@@ -5,15 +5,6 @@ import type { Requires } from './requirements.ts'
 import { passes, type RowFilter } from './row-filter.ts'
 import { isAmongPending, rowState } from './row-state.ts'
 import { told } from './rows-in-state.ts'
-import { isSuspended } from './suspended-hotels.ts'
-
-/** The numbers of all rows that are parked, but for those of hotels that people have suspended. */
-export async function parkedRowIds(db: Database, requires: Requires): Promise<Set<number>> {
-  const { rows } = await sql<{ row_id: number }>`
-    select row.row_id from ledger row
-    where ${isAmongPending('parked')} and ${rowState(requires)} = 'parked' and not ${isSuspended()}`.execute(db)
-  return new Set(rows.map(({ row_id }) => row_id))
-}
 
 /** The rows of one hotel that wait for the same. */
 type ParkedGroup = {

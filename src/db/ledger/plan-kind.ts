@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
+import { failedWithOther } from './failed-with-other.ts'
 import { type Requires, requirementTable } from './requirements.ts'
 import { lacksRequirement } from './row-state.ts'
 import { isSuspended, keepSuspensions } from './suspended-hotels.ts'
@@ -66,12 +67,14 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
  * property is in flight.
  */
 function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
+  const { judgesProperties, kindStreams } = options
+  const isLetGo = judgesProperties ? failedWithOther('row', sql`${kindStreams}::text[]`) : sql`false`
   return sql<boolean>`(row.pending
         and row.checked_hash = row.desired_hash
         and row.invalid_reason is null
         and row.gone_at is null
         and row.guard_run is null
-        and (row.refused_hash is distinct from row.desired_hash or ${failedWithOther(options)})
+        and (row.refused_hash is distinct from row.desired_hash or ${isLetGo})
         and not ${wasTriedAt(options)})`
 }
 
@@ -79,19 +82,6 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
 function wasTriedAt({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
   const isSmaller = sql<boolean>`last.too_large and (last.too_large_row is not null or last.row_count > ${maxRows})`
   return wasTried('row', runId, isSmaller)
-}
-
-/**
- * Whether a row that is kept out, called `row`, was rejected with all of its property, and another of these rows is not
- * any more what it was then: that one may have been at fault, and nobody says which of them is.
- */
-function failedWithOther({ judgesProperties, kindStreams }: PlanKindOptions): RawBuilder<boolean> {
-  if (!judgesProperties) return sql`false`
-  return sql`exists (
-    select from ledger other
-    where other.stream = any(${kindStreams}::text[]) and other.partner_id = row.partner_id
-      and other.row_id <> row.row_id and other.outcome_submission = row.outcome_submission
-      and (other.refused_hash is distinct from other.desired_hash or other.gone_at is not null))`
 }
 
 /** Cuts what was gathered, keeps the fullest submissions, and makes candidates again of what they do not carry. */

@@ -6,7 +6,7 @@ import type { Requires } from './requirements.ts'
 import { isSince } from './row-standing.ts'
 import { isCarried } from './row-state.ts'
 import type { RetryCounts } from './rows-to-retry.ts'
-import { isSuspended } from './suspended-hotels.ts'
+import { isSuspended, staysSuspended } from './suspended-hotels.ts'
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
@@ -46,7 +46,7 @@ export type ResendFilter = {
   alsoLater?: boolean
 }
 
-export type ResendCounts = RetryCounts & {
+type ResendCounts = RetryCounts & {
   /** Of the rows: those that changed since they were accepted, or that the guard holds. */
   changed: number
 }
@@ -115,7 +115,8 @@ export async function countResendable(
     select marked.*,
            (select count(*) from source_row where source_row.stream = marked.stream and gone_at is null) as known
     from (
-      select stream, count(*) as rows, count(*) filter (where ${isChanged}) as changed
+      select stream, count(*) as rows, count(*) filter (where ${staysSuspended}) as suspended,
+             count(*) filter (where ${isChanged}) as changed
       from ledger row where ${resendable(carried, filter)} group by stream
     ) marked
     order by marked.stream`.execute(db)
@@ -209,9 +210,10 @@ export async function markForResend(
       from ledger row
       where row.row_id = acceptance.row_id and ${resendable(carried, filter)}
         and acceptance.retry_action is not distinct from row.retry_action
-      returning row.stream, ${isChanged} as changed
+      returning row.stream, ${staysSuspended} as suspended, ${isChanged} as changed
     )
-    select stream, count(*) as rows, count(*) filter (where changed) as changed
+    select stream, count(*) as rows, count(*) filter (where suspended) as suspended,
+           count(*) filter (where changed) as changed
     from marked group by stream order by stream`.execute(trx)
   return rows
 }

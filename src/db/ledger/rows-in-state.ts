@@ -6,7 +6,8 @@ import type { Requires } from './requirements.ts'
 import { passes, type RowFilter, splitFilter } from './row-filter.ts'
 import { isAmongPending, newestAmongPending, type RowState, rowState } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
-import { shortContent } from './short-content.ts'
+import { shownContent, type Texts } from './shown-texts.ts'
+import { staysSuspended } from './suspended-hotels.ts'
 
 /** The states that need a person, each with a verb of its own. */
 export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>
@@ -23,12 +24,14 @@ export type ListedRow = {
   submission_id: number | null
   correlation_id: string | null
   task_status: string | null
-  /** A retry was asked for: the next run sends the row again. */
+  /** A retry was asked for: the next run sends the row again, unless its hotel is suspended. */
   retry_asked: boolean
   /** Rejected with its request as a whole, so that the next run sends it again by itself. */
   sent_again: boolean
   /** The run that the guard stopped: nothing goes out before somebody approves it. */
   held_run: number | null
+  /** Its hotel is suspended: nothing of it goes out before somebody resumes it. */
+  suspended: boolean
 } & PolicyWords
 
 type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits; row_id: number; exact: string }
@@ -40,7 +43,7 @@ type ListAsked = RowsAsked & { policies?: readonly ResendPolicy[] }
 
 /** Rows in one state, newest first, with the reason in words that a person can act on. */
 export async function rowsInState(db: Database, state: ListedState, asked: ListAsked): Promise<ListedRow[]> {
-  return (await pageOfRows(db, state, { ...asked, content: sql`row.content` })).rows
+  return (await pageOfRows(db, state, { ...asked, texts: 'whole' })).rows
 }
 
 /** The last row of a page: its moment as the database prints it, because no Date is as exact, and its number. */
@@ -49,8 +52,8 @@ export type RowPlace = { at: string; rowId: number }
 type PageAsked = ListAsked & {
   /** Where the page before ended; null: the first page. */
   past?: RowPlace | null
-  /** What is shown of each content; by default its long texts are cut. */
-  content?: RawBuilder<unknown>
+  /** By default long texts are cut. */
+  texts?: Texts
 }
 
 /**
@@ -60,7 +63,7 @@ type PageAsked = ListAsked & {
 export async function pageOfRows(
   db: Database,
   state: ListedState,
-  { requires, policies = [], filter = {}, limit, past = null, content = shortContent(sql`row.content`) }: PageAsked,
+  { requires, policies = [], filter = {}, limit, past = null, texts = 'short' }: PageAsked,
 ): Promise<{ rows: ListedRow[]; next: RowPlace | null }> {
   const { code, reason, at } = told[state]
   const further =
@@ -85,12 +88,14 @@ export async function pageOfRows(
           where: sql`${isAmongPending(state)} and ${isMeant} and ${passes(filter, told[state])} and ${further}`,
         }
   const { rows } = await sql<FoundRow>`
-    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, ${content} as content,
+    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key,
+      ${shownContent(sql`row.content`, texts)} as content,
       ${code} as code,
       ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
-           coalesce(row.guard_run, ${heldRun(requires)}) as held_run, policy_after, policy_sent, policy_times,
+           coalesce(row.guard_run, ${heldRun(requires)}) as held_run,
+           ${staysSuspended} as suspended, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
     from ${among} row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')

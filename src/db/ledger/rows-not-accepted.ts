@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Requires } from './requirements.ts'
 import { isAmongPending, rowState } from './row-state.ts'
-import { shortContent } from './short-content.ts'
+import { shownContent } from './shown-texts.ts'
 
 export type RowNotAccepted = {
   stream: string
@@ -34,7 +34,7 @@ export async function rowsNotAccepted(db: Database, requires: Requires, limit: n
     select stream, partner_id, row_key, judged.state,
            case when judged.state <> 'invalid' then outcome_code end as code,
            case when judged.state = 'invalid' then invalid_reason else outcome_reason end as reason,
-           ${shortContent(sql`content`)} as content, outcome_submission as submission_id, correlation_id,
+           ${shownContent(sql`content`, 'short')} as content, outcome_submission as submission_id, correlation_id,
            case when judged.state = 'invalid' then changed_at else outcome_at end as at
     from judged
     left join submission on submission.submission_id = outcome_submission and judged.state <> 'invalid'

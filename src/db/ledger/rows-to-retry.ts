@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { passes, type RowFilter } from './row-filter.ts'
 import { isAmongPending, isCarried, isUnmarked } from './row-state.ts'
-import { isSuspended } from './suspended-hotels.ts'
+import { isSuspended, staysSuspended } from './suspended-hotels.ts'
 
 /** Which rejected rows are sent again as they are, with the code as the service spells it. */
 export type ResendPolicy = {
@@ -87,7 +87,12 @@ export async function releaseByPolicy(
   return rows[0]?.rows ?? 0
 }
 
-export type RetryCounts = { stream: string; rows: number }
+export type RetryCounts = {
+  stream: string
+  rows: number
+  /** Of the rows: those of suspended hotels, which wait until these are resumed. */
+  suspended: number
+}
 
 /**
  * Of a stream that runs send, rejected as they are, there at the partner, not held by the guard, and not asked about
@@ -112,7 +117,7 @@ export async function countRetryable(
   filter: RowFilter,
 ): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
-    select stream, count(*) as rows from ledger row
+    select stream, count(*) as rows, count(*) filter (where ${staysSuspended}) as suspended from ledger row
     where ${isAmongPending('rejected')} and ${retryable(carried, filter)} group by stream order by stream`.execute(db)
   return rows
 }
@@ -151,8 +156,9 @@ export async function markForRetry(
       update acceptance set retry_action = ${actionId}
       from ledger row
       where row.row_id = acceptance.row_id and ${retryable(carried, filter)} and ${isUnmarked}
-      returning row.stream
+      returning row.stream, ${staysSuspended} as suspended
     )
-    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
+    select stream, count(*) as rows, count(*) filter (where suspended) as suspended
+    from marked group by stream order by stream`.execute(trx)
   return rows
 }

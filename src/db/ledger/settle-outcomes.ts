@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import type { OutcomeName } from '../tables/row-tables.ts'
+import { cutText } from './shown-texts.ts'
 
 /**
  * What became of a row in a request: what its own line says, else what the request says of all others (`settleRows`).
@@ -44,11 +45,26 @@ function withShortCode(said: RowOutcome): RowOutcome {
   }
 }
 
+/**
+ * Characters of a reason that are kept with each row. What a service says of one may be as long as an answer, and lists
+ * and reports hold many; a task is kept with all that it says, and of a result file this is what is left. Fewer would
+ * cut what people read, and the words of ours behind what the task says of its request (`wordsForRows`).
+ */
+const longestReason = 2_500
+
+function withShortReason(said: RowOutcome): RowOutcome {
+  if (!('reason' in said) || said.reason.length <= longestReason) return said
+  return { ...said, reason: `${said.reason.slice(0, longestReason).toWellFormed()} …` }
+}
+
 /** The same of the rows that have an outcome of their own. */
-async function shortenCodes(trx: Transaction<Schema>): Promise<void> {
+async function shorten(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update verdict set code = left(code, ${longestCode}), reason = concat_ws(': ', code, nullif(reason, code))
     where length(code) > ${longestCode}`.execute(trx)
+  await sql`
+    update verdict set reason = ${cutText(sql`reason`, longestReason)}
+    where length(reason) > ${longestReason}`.execute(trx)
 }
 
 /** Of rows whose property the service names with another company than its mapping does. */
@@ -89,8 +105,8 @@ export async function settleRows(
   await sql`lock table held_property in row exclusive mode`.execute(trx)
   await withCarriedRows(trx, submissionId, async () => {
     await createVerdicts(trx)
-    const rest = withShortCode(await decide())
-    await shortenCodes(trx)
+    const rest = withShortReason(withShortCode(await decide()))
+    await shorten(trx)
     const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
     const codeOfRow = sql`case when verdict.row_id is null then ${code} else verdict.code end`
     const repeats = sql`(select repeats from submission where submission_id = ${submissionId})`

@@ -22,12 +22,11 @@ export function isSuspended(partnerId: RawBuilder<unknown> = sql`row.partner_id`
 export const isParkedAsSuspended = (state: RawBuilder<unknown>): RawBuilder<boolean> =>
   sql<boolean>`(${state} = 'parked' and ${isSuspended()})`
 
-/** Whether nothing is sent of some hotels. */
-export async function isAnySuspended(db: Database): Promise<boolean> {
-  const { rows } = await sql<{ any: boolean }>`
-    select exists (select from suspended_hotel) or exists (select from pilot) as "any"`.execute(db)
-  return rows[0]?.any === true
-}
+/** Whether the hotel of a `row` of the query is suspended and stays so: the next run sends what people have resumed. */
+export const staysSuspended: RawBuilder<boolean> = sql<boolean>`(
+  exists (select from suspended_hotel hotel where hotel.partner_id = row.partner_id and hotel.resumed_at is null)
+    or exists (select from pilot where ended_at is null)
+      and not exists (select from pilot_hotel joined where joined.partner_id = row.partner_id))`
 
 /** Why nothing is sent of the hotel of a `row`: what a person has yet to end comes before what the next run ends. */
 const suspensionOfRow = sql`(

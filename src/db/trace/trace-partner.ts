@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { isAboutHotel } from '../actions/list-actions.ts'
 import { type Database, type Listed, listed } from '../database.ts'
-import { differencesOf, rowDifferencesOf } from '../differences/difference-records.ts'
+import { differencesOf, rowDifferencesOf } from '../differences/list-differences.ts'
 import type { Requires } from '../ledger/requirements.ts'
 import type { ResendPolicy } from '../ledger/rows-to-retry.ts'
 import { type HotelSuspension, suspensionOf } from '../ledger/suspended-hotels.ts'

@@ -7,7 +7,7 @@ import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/rows-to-retry.ts'
 import { outcomeTold } from '../ledger/settle-outcomes.ts'
-import { shortContent } from '../ledger/short-content.ts'
+import { shownContent } from '../ledger/shown-texts.ts'
 import { otherDestination } from '../runs/newest-runs.ts'
 import type { GuardChange, OutcomeName } from '../tables/row-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
@@ -57,7 +57,7 @@ export async function traceRows(
   policies: readonly ResendPolicy[],
   limit: number | null = null,
 ): Promise<TracedRow[]> {
-  const shown = (content: RawBuilder<unknown>) => (limit === null ? content : shortContent(content))
+  const shown = (content: RawBuilder<unknown>) => shownContent(content, limit === null ? 'whole' : 'short')
   const { rows } = await sql<FoundRow>`
     select stated.stream, stated.row_key, ${shown(sql`stated.content`)} as content, stated.state,
            case when state = 'accepted' then taken.outcome else stated.outcome end as outcome,

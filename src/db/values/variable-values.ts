@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { shownText } from '../ledger/shown-texts.ts'
 
 /** Which values are looked at: one variable, in one direction, of one period. */
 export type VariableQuestion = {
@@ -188,8 +189,7 @@ type HotelValue = {
 export async function hotelValues(db: Database, partnerId: string, limit: number): Promise<HotelValue[]> {
   const { rows } = await sql<HotelValue>`
     select v.calculator_id, k.title, v.period_year, v.period_month, v.direction, v.variable_id, v.variable_name,
-      v.value,
-           v.not_renewed_since
+      ${shownText(sql`v.value`, 'short')} as value, v.not_renewed_since
     from calculator_values v join calculators k on k.calculator_id = v.calculator_id
     where v.company_id = (select company_id from mapping where partner_id = ${partnerId}) and k.removed_at is null
     order by v.period_year desc, v.period_month desc nulls first, v.direction desc, v.variable_name, v.calculator_id

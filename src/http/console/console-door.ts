@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { tokensOf } from '../../config/http-settings.ts'
 import { bearerOf } from '../may-enter.ts'
 import { Problem } from '../problem.ts'
 
@@ -77,13 +78,14 @@ export class ConsoleDoor {
    */
   makeLink(asked: string): { once: string; proof: string | null; validForMs: number } {
     const now = this.#nowMs()
-    const request = unseal(asked, linkRequest, 'link', this.#tokens)
-    if (request === null || !this.#useNonce(request.nonce, now)) {
+    const { held: request, by: token } = unseal(asked, linkRequest, 'link', this.#tokens) ?? {}
+    if (request === undefined || token === undefined || !this.#useNonce(request.nonce, now)) {
       throw new Problem(401, 'token_wrong', 'The request for a link is sealed with no token of http, or is too old.')
     }
     const once = randomBytes(32).toString('base64url')
     this.#keepLink(digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
-    const proof = seal({ may: request.may, nonce: request.nonce, once }, 'answer', this.#tokens)
+    // Who asks may know no other token.
+    const proof = seal({ may: request.may, nonce: request.nonce, once }, 'answer', { token, readToken: token })
     return { once, proof, validForMs: linkLastsMs }
   }
 
@@ -118,7 +120,7 @@ export class ConsoleDoor {
       401,
       'sign_in_refused',
       once === undefined
-        ? 'This is neither http.token nor http.readToken.'
+        ? 'This is no token of http.token or http.readToken.'
         : 'The link was used already, or is older than 5 minutes; nightferry console makes another.',
     )
   }
@@ -205,6 +207,7 @@ export type Session = {
   until: number
 }
 
+/** As the settings have them: of several tokens the first seals, and each opens what it has sealed. */
 export type SessionTokens = { token: string | null; readToken: string | null }
 
 const session = z.strictObject({
@@ -234,8 +237,8 @@ export function renewedSession(of: Session, nowMs: number): Session | null {
 }
 
 /**
- * A session as the text of a cookie, sealed with the token that opened it. A daemon that was restarted knows it again,
- * and a token that is replaced ends every session that it opened. Null: that token is not set.
+ * A session as the text of a cookie, sealed with a token that opens such ones. A daemon that was restarted knows it
+ * again, and a token that is taken out ends every session that it has sealed. Null: no such token is set.
  */
 export function sealSession(of: Session, tokens: SessionTokens): string | null {
   return seal(of, 'session', tokens)
@@ -243,8 +246,8 @@ export function sealSession(of: Session, tokens: SessionTokens): string | null {
 
 /** The session that a cookie holds; null if it is not sealed by a token in use, or is over. Pure. */
 export function openSession(text: string, tokens: SessionTokens, nowMs: number): Session | null {
-  const held = unseal(text, session, 'session', tokens)
-  return held === null || held.until <= nowMs ? null : held
+  const held = unseal(text, session, 'session', tokens)?.held
+  return held === undefined || held.until <= nowMs ? null : held
 }
 
 const linkRequest = z.strictObject({ nonce: z.string(), may: session.shape.may, by: z.string() })
@@ -268,8 +271,8 @@ const linkAnswer = z.strictObject({
  * that the request was sealed with. Pure.
  */
 export function openLinkProof(proof: string, nonce: string, tokens: SessionTokens): string | null {
-  const answer = unseal(proof, linkAnswer, 'answer', tokens)
-  return answer !== null && answer.nonce === nonce && answer.may === mostOf(tokens) ? answer.once : null
+  const answer = unseal(proof, linkAnswer, 'answer', tokens)?.held
+  return answer !== undefined && answer.nonce === nonce && answer.may === mostOf(tokens) ? answer.once : null
 }
 
 function mostOf({ token }: SessionTokens): Session['may'] {
@@ -279,31 +282,38 @@ function mostOf({ token }: SessionTokens): Session['may'] {
 type Purpose = 'session' | 'link' | 'answer'
 
 function seal<T extends { may: Session['may'] }>(of: T, purpose: Purpose, tokens: SessionTokens): string | null {
-  const key = keyOf(of.may, purpose, tokens)
-  if (key === null) return null
+  const [token] = tokensFor(of.may, tokens)
+  if (token === undefined) return null
   const body = Buffer.from(JSON.stringify(of)).toString('base64url')
-  return `${body}.${sealOf(body, key)}`
+  return `${body}.${sealOf(body, keyOf(of.may, purpose, token))}`
 }
 
-/** What was sealed for this purpose by a token in use; null: it was not. Pure. */
+/** What was sealed for this purpose by a token in use, and that token; null: it was not. Pure. */
 function unseal<T extends { may: Session['may'] }>(
   text: string,
   form: z.ZodType<T>,
   purpose: Purpose,
   tokens: SessionTokens,
-): T | null {
+): { held: T; by: string } | null {
   const [, body, given] = /^([\w-]{1,2000})\.([\w-]{43})$/.exec(text) ?? []
   if (body === undefined || given === undefined) return null
   const held = form.safeParse(jsonOf(body))
   if (!held.success) return null
-  const key = keyOf(held.data.may, purpose, tokens)
-  return key !== null && timingSafeEqual(Buffer.from(given), Buffer.from(sealOf(body, key))) ? held.data : null
+  const { data } = held
+  const by = tokensFor(data.may, tokens).find((token) => {
+    const seal = sealOf(body, keyOf(data.may, purpose, token))
+    return timingSafeEqual(Buffer.from(given), Buffer.from(seal))
+  })
+  return by === undefined ? null : { held: data, by }
+}
+
+function tokensFor(may: Session['may'], { token, readToken }: SessionTokens): string[] {
+  return tokensOf(may === 'act' ? token : readToken)
 }
 
 /** One key for each right and purpose: who may read cannot make a cookie that says they may act. */
-function keyOf(may: Session['may'], purpose: Purpose, { token, readToken }: SessionTokens): Buffer | null {
-  const of = may === 'act' ? token : readToken
-  return of === null ? null : createHash('sha256').update(`nightferry console ${purpose}, ${may}\0${of}`).digest()
+function keyOf(may: Session['may'], purpose: Purpose, token: string): Buffer {
+  return createHash('sha256').update(`nightferry console ${purpose}, ${may}\0${token}`).digest()
 }
 
 function sealOf(body: string, key: Buffer): string {

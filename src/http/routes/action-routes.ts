@@ -21,6 +21,12 @@ const job = z.strictObject({ job: z.string().min(1).max(200) })
 const submission = z.strictObject({ submission: wholeNumber.describe('The number of the request.') })
 export const dryRun = z.boolean().default(false).describe('Say what would be done, and do nothing.')
 
+/** Of marked rows. */
+export const ofSuspended = z
+  .number()
+  .int()
+  .describe('Of the rows: those of suspended hotels, which wait until these are resumed.')
+
 /** @throws {Problem} 409 while a run is under way, which would be wrong about what the action changes. */
 export async function refuseWhileRunning(db: Database): Promise<void> {
   const running = await runInTheWay(db, night)
@@ -123,7 +129,11 @@ export const actionRoutes: readonly Route[] = [
     summary: 'Have the next run send rows again that the service rejected, once',
     access: 'act',
     body: z.strictObject({ ...filterFields, all: z.boolean().default(false), dryRun }),
-    answers: { 200: z.object({ streams: z.array(z.object({ stream: z.string(), rows: z.number().int() })) }) },
+    answers: {
+      200: z.object({
+        streams: z.array(z.object({ stream: z.string(), rows: z.number().int(), suspended: ofSuspended })),
+      }),
+    },
     handle: async ({ deps }, { body, actor }) => {
       const filter = rowFilter(deps.config, body)
       refuseAll(filter, body.all, false)

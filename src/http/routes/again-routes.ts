@@ -8,7 +8,7 @@ import { countRestorable, pageOfRemovals, type RestoreFilter } from '../../pipel
 import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
 import { knownStream, Problem } from '../problem.ts'
 import { document, limit, moment, placeOf, type Route, route, wholeNumber } from '../route.ts'
-import { dryRun, refuseAll, refuseWhileRunning } from './action-routes.ts'
+import { dryRun, ofSuspended, refuseAll, refuseWhileRunning } from './action-routes.ts'
 import { filterFields } from './ledger-routes.ts'
 
 const run = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
@@ -62,6 +62,7 @@ export const againRoutes: readonly Route[] = [
           z.object({
             stream: z.string(),
             rows: z.number().int(),
+            suspended: ofSuspended,
             changed: z.number().int(),
             known: z.number().int(),
           }),

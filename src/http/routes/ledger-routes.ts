@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
-import { listDifferences, listRowDifferences } from '../../db/differences/difference-records.ts'
+import { listDifferences, listRowDifferences } from '../../db/differences/list-differences.ts'
 import { driftRows } from '../../db/ledger/drift-rows.ts'
 import { parkedGroups } from '../../db/ledger/parked-groups.ts'
 import type { RowFilter } from '../../db/ledger/row-filter.ts'
@@ -65,6 +65,7 @@ const listedRow = z
     retry_asked: z.boolean(),
     sent_again: z.boolean(),
     held_run: z.number().int().nullable(),
+    suspended: z.boolean().describe('Its hotel is suspended: nothing of it goes out before somebody resumes it.'),
   })
   .loose()
 
@@ -180,7 +181,7 @@ export const ledgerRoutes: readonly Route[] = [
     id: 'listDifferences',
     method: 'GET',
     path: '/v1/differences',
-    summary: 'Rows that the service accepted and does not show as they were sent',
+    summary: 'Rows that the service accepted and does not show as they were sent; texts over 1,000 characters are cut',
     access: 'read',
     query: z.strictObject({
       limit,
@@ -202,8 +203,8 @@ export const ledgerRoutes: readonly Route[] = [
         ...(partnerId !== undefined && { partnerId }),
         ...(since !== undefined && { since: new Date(since) }),
       }
-      const inputs = cutAt(await listDifferences(db, filter, query.limit + 1), query.limit)
-      const others = cutAt(await listRowDifferences(db, filter, query.limit + 1), query.limit)
+      const inputs = cutAt(await listDifferences(db, filter, query.limit + 1, 'short'), query.limit)
+      const others = cutAt(await listRowDifferences(db, filter, query.limit + 1, 'short'), query.limit)
       return { inputs: inputs.rows, others: others.rows, more: inputs.more || others.more }
     },
   }),
@@ -211,18 +212,22 @@ export const ledgerRoutes: readonly Route[] = [
     id: 'listDrift',
     method: 'GET',
     path: '/v1/drift',
-    summary: 'What the service has of rows that are gone here, and of hotels that became another company',
+    summary:
+      'What the service has of rows that are gone here, and of hotels that became another company; texts over 1,000 characters are cut',
     access: 'read',
     query: z.strictObject({ limit, stream: filterFields.stream }),
     answers: { 200: z.object({ rows: z.array(document), more }) },
-    handle: async ({ db, deps }, { query: { stream, limit: most } }) =>
-      cutAt(await driftRows(db, stream === undefined ? null : knownStream(deps.config, stream), most + 1), most),
+    handle: async ({ db, deps }, { query: { limit: most, ...query } }) => {
+      const stream = query.stream === undefined ? null : knownStream(deps.config, query.stream)
+      return cutAt(await driftRows(db, stream, most + 1, 'short'), most)
+    },
   }),
   route({
     id: 'listChanges',
     method: 'GET',
     path: '/v1/changes',
-    summary: 'Values of calculators that the service shows otherwise than before, newest first',
+    summary:
+      'Values of calculators that the service shows otherwise than before, newest first; texts over 1,000 characters are cut',
     access: 'read',
     query: z.strictObject({
       limit,
@@ -234,7 +239,10 @@ export const ledgerRoutes: readonly Route[] = [
     handle: async ({ db }, { query }) => {
       const { run, partnerId, since } = query
       const filter = given({ runId: run, partnerId, since: since === undefined ? undefined : new Date(since) })
-      const { rows: changes, more: others } = cutAt(await listChanges(db, filter, query.limit + 1), query.limit)
+      const { rows: changes, more: others } = cutAt(
+        await listChanges(db, filter, query.limit + 1, 'short'),
+        query.limit,
+      )
       return { changes, more: others }
     },
   }),

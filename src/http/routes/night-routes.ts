@@ -9,6 +9,7 @@ import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts
 import { isSuspended } from '../../db/ledger/suspended-hotels.ts'
 import { durationsOf, listNights, needsOf, newestTasks, streamsOfRun } from '../../db/nights/night-facts.ts'
 import { newestRuns } from '../../db/runs/newest-runs.ts'
+import { requestTroubles } from '../../db/runs/request-troubles.ts'
 import { pageProgress, runProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
@@ -17,11 +18,13 @@ import { forecastOf } from '../../jobs/run-forecast.ts'
 import {
   judgeFreshness,
   medianOf,
+  momentWords,
   newestCarried,
   newestOfJobs,
   nightSentence,
   runToTell,
 } from '../../pipeline/report/standing.ts'
+import { troubleShownAfterMs, troubleWords } from '../../pipeline/report/trouble-words.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { countBacklog } from '../count-backlog.ts'
@@ -75,6 +78,9 @@ const tonight = z.object({
   fresh_words: z.string(),
   fresh_within_ms: z.number(),
   run: nightAnswer.nullable(),
+  troubles: z
+    .array(z.string())
+    .describe('What requests of runs under way wait for at the service, until when, and what comes then.'),
   remarks: z.array(z.string()),
   notices: z.array(z.string()),
   held: z
@@ -168,6 +174,7 @@ export const nightRoutes: readonly Route[] = [
       const timeZone = shownZone(config)
       const { remarks = [], notices = [] } = (report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
+      const troubles = await requestTroubles(db, now, troubleShownAfterMs)
       const typical = medianOf(await durationsOf(db, run?.job ?? night, forecastNights))
       const isRunning = run?.state === 'running'
       const begins = isRunning ? run.started_at : (job?.next ?? null)
@@ -181,6 +188,9 @@ export const nightRoutes: readonly Route[] = [
         fresh_words: freshness.why,
         fresh_within_ms: config.http.freshWithinMs,
         run,
+        troubles: troubles.map((one) =>
+          troubleWords(one, config.exchange.giveUpAfterMs, (moment) => momentWords(moment, now, timeZone)),
+        ),
         remarks,
         notices,
         held,
@@ -268,7 +278,7 @@ export const nightRoutes: readonly Route[] = [
       const { report: _, ...progress } = await runProgress(db, run)
       const pages = await pageProgress(db, run, searchKind)
       const forecast =
-        found.state === 'running' ? await forecastOf(db, deps.config, { ...found, report: null }, deps.now()) : null
+        found.state === 'running' ? await forecastOf(db, deps, { ...found, report: null }, deps.now()) : null
       const streams = cutAt(await streamsOfRun(db, run, query.limit + 1), query.limit)
       // What became of their rows is counted in the report: this is asked for every second.
       const submissions = cutAt(await newestTasks(db, query.limit + 1, run), query.limit)

@@ -117,7 +117,7 @@ export const runRoutes: readonly Route[] = [
       await runNamed(db, run)
       const { report: _, ...shown } = await runProgress(db, run)
       if (shown.state !== 'running') return { ...shown, ends_at: null, deadline: null }
-      const { ends_at, deadline } = await forecastOf(db, deps.config, { ...shown, report: null }, deps.now())
+      const { ends_at, deadline } = await forecastOf(db, deps, { ...shown, report: null }, deps.now())
       return { ...shown, ends_at, deadline }
     },
   }),

@@ -54,7 +54,8 @@ export const valueRoutes: readonly Route[] = [
     id: 'listHotelValues',
     method: 'GET',
     path: '/v1/hotels/{hotel}/values',
-    summary: 'What came back of one hotel: the values of its calculators, newest period first',
+    summary:
+      'What came back of one hotel: the values of its calculators, newest period first; texts over 1,000 characters are cut',
     access: 'read',
     params: hotel,
     query: z.strictObject({ limit: many }),

@@ -9,7 +9,6 @@ import {
   countLeftOut,
   countResendable,
   markForResend,
-  type ResendCounts,
   type ResendFilter,
   resendableRows,
 } from '../../db/ledger/rows-again.ts'
@@ -53,21 +52,25 @@ async function recordMarked<Counts extends RetryCounts>(
 ): Promise<Counts[]> {
   const actionId = await recordAction(trx, { ...action, rows: 0 })
   const counts = await mark(actionId)
-  const rows = rowsOf(counts)
+  const rows = sumOf(counts, 'rows')
   if (rows === 0) await trx.deleteFrom('action').where('action_id', '=', actionId).execute()
   else {
-    const result = `${rows} marked; the next run sends them again`
+    const suspended = sumOf(counts, 'suspended')
+    const result = `${rows} marked; ${whenSent(rows, suspended)}`
     await trx.updateTable('action').set({ rows, result }).where('action_id', '=', actionId).execute()
   }
   return counts
 }
 
-function rowsOf(counts: readonly RetryCounts[]): number {
-  return counts.reduce((sum, { rows }) => sum + rows, 0)
+/** When marked rows go out, of which so many are of suspended hotels. Pure. */
+function whenSent(rows: number, suspended: number): string {
+  if (suspended === 0) return 'the next run sends them again'
+  if (suspended === rows) return 'they are sent again once their hotels are resumed'
+  return `the next run sends ${rows - suspended} of them again, and the rest goes once its hotels are resumed`
 }
 
-function changedOf(counts: readonly ResendCounts[]): number {
-  return counts.reduce((sum, { changed }) => sum + changed, 0)
+function sumOf<Name extends string>(counts: readonly Record<Name, number>[], name: Name): number {
+  return counts.reduce((sum, one) => sum + one[name], 0)
 }
 
 /** Rows that are shown as examples of what a resend marks. */
@@ -115,13 +118,13 @@ type Resent = {
 export async function resendAccepted(db: Database, { filter, carried, guard, ...how }: Resend): Promise<Resent> {
   const streams = await countResendable(db, carried, filter)
   const rows = await resendableRows(db, carried, filter, examples)
-  const total = rowsOf(streams)
+  const total = sumOf(streams, 'rows')
   const tooMuch = streams.filter(
     (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
   )
   const beyond_guard = tooMuch.map(({ stream }) => stream)
   const later = await countLater(db, carried, filter, total)
-  const changed = changedOf(streams)
+  const changed = sumOf(streams, 'changed')
   const leftOut = await countLeftOut(db, carried, filter)
   const resent = { total, streams, rows, changed, beyond_guard, later, ...leftOut }
   const { actor } = how
@@ -140,7 +143,7 @@ export async function resendAccepted(db: Database, { filter, carried, guard, ...
     .transaction()
     .execute((trx) => recordMarked(trx, action, (actionId) => markForResend(trx, actionId, carried, filter)))
   const told = marked.map((one) => ({ known: 0, ...streams.find(({ stream }) => stream === one.stream), ...one }))
-  return { ...resent, total: rowsOf(marked), changed: changedOf(marked), streams: told }
+  return { ...resent, total: sumOf(marked, 'rows'), changed: sumOf(marked, 'changed'), streams: told }
 }
 
 async function countLater(
@@ -150,7 +153,7 @@ async function countLater(
   total: number,
 ): Promise<number> {
   if (filter.difference === undefined || filter.alsoLater) return 0
-  return rowsOf(await countResendable(db, carried, { ...filter, alsoLater: true })) - total
+  return sumOf(await countResendable(db, carried, { ...filter, alsoLater: true }), 'rows') - total
 }
 
 /** What a person wants read again, or would. */

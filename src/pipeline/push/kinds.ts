@@ -109,6 +109,11 @@ export function kindOf(contract: Contract, name: string): Kind {
   return genericKind(added)
 }
 
+/** Whether the service takes all rows of a property in a request of a kind, or none of them. Pure. */
+export function judgesProperties({ outcomes }: Kind): boolean {
+  return outcomes !== 'error_rows'
+}
+
 /** Where a submission of a kind goes, and how its task names itself. @throws {StopRun} as `kindOf` does. */
 export function requestOf(contract: Contract, name: string): Request {
   const known = kindNames.find((one) => one === name)

@@ -3,7 +3,13 @@ import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { type AnswerFormatError, countedCode, DownloadFailed, type HttpError } from '../../exchange/errors.ts'
+import {
+  type AnswerFormatError,
+  countedCode,
+  DownloadFailed,
+  type HttpError,
+  proxyDeniedCode,
+} from '../../exchange/errors.ts'
 import { type Task, taskKey } from '../../exchange/task.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
@@ -94,11 +100,20 @@ export async function callFailed(
   submission: Submission,
   error: { code: string; message: string; retryAfterMs?: number | null },
 ): Promise<void> {
+  // Nothing will fare better before a person has corrected it.
+  if (error.code === proxyDeniedCode) throw new StopRun(error.code, error.message)
   const since = failingSince(submission) ?? deps.now()
   const code = countedCode(error)
   const failures = submission.error_code === code ? submission.failures + 1 : 1
   deps.logger.warn(
-    { run_id: submission.run_id, submission_id: submission.submission_id, code, failures },
+    {
+      run_id: submission.run_id,
+      submission_id: submission.submission_id,
+      code,
+      failures,
+      since,
+      until: new Date(since.getTime() + deps.config.exchange.giveUpAfterMs),
+    },
     'exchange_call_failed',
   )
   const { giveUpAfterMs, pollIntervalMs } = deps.config.exchange

@@ -184,7 +184,7 @@ export function runToTell<T extends { run_id: number; state: string; verdict: st
 }
 
 /** The time of day, with the date where it is not today's. */
-function momentWords(moment: Date, now: Date, timeZone: string): string {
+export function momentWords(moment: Date, now: Date, timeZone: string): string {
   const day = new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long' })
   const time = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(moment)
   return day.format(moment) === day.format(now) ? time : `${time} on ${day.format(moment)}`

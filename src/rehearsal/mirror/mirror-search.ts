@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { Config } from '../../config/schema.ts'
 import type { ExchangeClient } from '../../exchange/client.ts'
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
-import { DownloadFailed, HttpError } from '../../exchange/errors.ts'
+import { DownloadFailed, HttpError, proxyDeniedCode } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import { openResult } from '../../pipeline/reading/page-limits.ts'
 import { readLists } from '../../pipeline/reading/read-page.ts'
@@ -109,7 +109,7 @@ async function fetchPage<K>(
       const { body } = await openResult({ config: deps.config, required: { baseUrl, apiKey } }, url, deps.signal)
       return await keepPage(folder, body)
     } catch (error) {
-      if (!(error instanceof DownloadFailed)) throw error
+      if (!(error instanceof DownloadFailed) || error.code === proxyDeniedCode) throw error
       if (attempt === attempts) {
         const message = `Page ${page + 1} of ${search} could not be had in ${attempts} attempts: ${error.message}. Nothing was written; try again later.`
         throw new MirrorFailed(message, { cause: error })

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
-import { parkedRowIds } from '../../db/ledger/parked-groups.ts'
 import type { Requires } from '../../db/ledger/requirements.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
+import { countNewlyParked } from './newly-parked.ts'
 
 type NamedRow = Pick<ListedRow, 'stream' | 'partner_id' | 'row_key' | 'content' | 'reason'>
 /** A row that the mirror refused in the rehearsed run. */
@@ -76,7 +76,6 @@ export async function pastTasks(copy: Database): Promise<PastTask[]> {
 /**
  * Reads from the copy what the rehearsed run came to.
  * @param limit rows that are named of each sort, the newest first.
- * @param parkedBefore the numbers of the rows that were parked when it began.
  * @param knownFields field types that the mirror has seen.
  */
 export async function readNight(
@@ -85,14 +84,12 @@ export async function readNight(
     report,
     past,
     requires,
-    parkedBefore,
     limit,
     knownFields,
   }: {
     report: RunReport
     past: readonly PastTask[]
     requires: Requires
-    parkedBefore: ReadonlySet<number>
     limit: number
     knownFields: readonly string[]
   },
@@ -101,7 +98,6 @@ export async function readNight(
   const isOwn = ({ submission_id }: ListedRow) => submission_id !== null && own.has(submission_id)
   const refused = (await rowsInState(copy, 'rejected', { requires, limit: limit + 1 })).filter(isOwn)
   const invalid = await rowsInState(copy, 'invalid', { requires, limit: limit + 1 })
-  const parked = await parkedRowIds(copy, requires)
   const waves = wavesOf(await waveSubmissions(copy, report.run_id))
   const requests = waves.map(({ submissions }) =>
     submissions.map(({ kind, rows }): RehearsedRequest => ({ kind, rows })),
@@ -128,7 +124,7 @@ export async function readNight(
     refusedMore: refused.length > limit,
     kept: invalid.slice(0, limit).map(named),
     keptMore: invalid.length > limit,
-    newlyParked: [...parked].filter((row) => !parkedBefore.has(row)).length,
+    newlyParked: await countNewlyParked(copy, requires),
     unseenInputs: await unseenInputs(copy, report.run_id, knownFields),
     requests: report.submissions.map(({ kind, partition, rows, state, refusal_reason, task_status }) => {
       return { kind, partition, rows, state: task_status ?? state, said: refusal_reason }

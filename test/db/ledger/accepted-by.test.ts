@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listDifferences, listRowDifferences } from '../../../src/db/differences/difference-records.ts'
+import { listDifferences, listRowDifferences } from '../../../src/db/differences/list-differences.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { noteComparison } from '../../../src/pipeline/compare/findings.ts'
 import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
@@ -129,8 +129,8 @@ describe('a row that is again what was accepted, after the service rejected anot
       await findAbsent(stream)
       const filter = { kinds: ['absent', 'different'] } as const
       const listed = [
-        ...(await listRowDifferences(ledger.db, filter, 10)),
-        ...(await listDifferences(ledger.db, filter, 10)),
+        ...(await listRowDifferences(ledger.db, filter, 10, 'whole')),
+        ...(await listDifferences(ledger.db, filter, 10, 'whole')),
       ]
       expect(listed).toMatchObject([{ kind: 'absent', submission_id: accepted }])
     },

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { headlines, rowGroups } from '../../../src/cli/show/row-words.ts'
 import { streamNames } from '../../../src/config/known-names.ts'
-import { listDifferences, listRowDifferences } from '../../../src/db/differences/difference-records.ts'
+import { listDifferences, listRowDifferences } from '../../../src/db/differences/list-differences.ts'
 import { countRepairable, markForRepair } from '../../../src/db/ledger/found-otherwise.ts'
 import { countResendable, type ResendFilter, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { storeSkew } from '../../../src/db/service-key/service-key.ts'
@@ -82,8 +82,8 @@ async function find(changedThereAt: Date | null = null): Promise<void> {
 
 const filter = { kinds: ['absent', 'different'] } as const
 const listed = async () => [
-  ...(await listDifferences(ledger.db, filter, 10)).map(({ variable_id }) => variable_id),
-  ...(await listRowDifferences(ledger.db, filter, 10)).map(({ stream }) => stream),
+  ...(await listDifferences(ledger.db, filter, 10, 'whole')).map(({ variable_id }) => variable_id),
+  ...(await listRowDifferences(ledger.db, filter, 10, 'whole')).map(({ stream }) => stream),
 ]
 
 async function resend(): Promise<void> {

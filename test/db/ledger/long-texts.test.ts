@@ -1,10 +1,14 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
+import { listDifferences, listRowDifferences } from '../../../src/db/differences/list-differences.ts'
+import { driftRows } from '../../../src/db/ledger/drift-rows.ts'
 import { pageOfRows, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { rowsNotAccepted } from '../../../src/db/ledger/rows-not-accepted.ts'
 import { newestRuns } from '../../../src/db/runs/newest-runs.ts'
 import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
+import { hotelValues } from '../../../src/db/values/variable-values.ts'
 import { unjudgedRows } from '../../../src/pipeline/preflight/judgements.ts'
+import { listChanges } from '../../../src/pipeline/pull/merge/value-history.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
 import { openLedger } from './ledger.ts'
@@ -88,4 +92,69 @@ it('a list of runs has what each report remarks, and the whole report only where
   const { rows } = await sql`select * from run`.execute(ledger.db)
   const [listed] = await newestRuns(ledger.db, 10, { reports: 'whole' })
   expect(listed).toEqual({ ...(rows[0] as object), destination: null })
+})
+
+it('drift shows the beginning of long texts over HTTP, and all of them to the verb', async () => {
+  await land(2, megabyte)
+  await sql`update acceptance set accepted_hash = wanted_hash, accepted_at = now()`.execute(ledger.db)
+  await sql`update source_row set gone_at = now()`.execute(ledger.db)
+  expect(textOf(await driftRows(ledger.db, null, 10, 'short'))).toEqual([shown, shown])
+  const whole = textOf(await driftRows(ledger.db, stream, 10, 'whole'))
+  expect(whole.map(({ value }) => (value as string).length)).toEqual([megabyte, megabyte])
+})
+
+it('what differs, what changed and what came back of a hotel show the beginning of long texts over HTTP', async () => {
+  await land(1, 10)
+  const run = await ledger.startRun()
+  await sql`
+    update acceptance set accepted_hash = wanted_hash, accepted_at = now(), invalid_reason = null;
+    with search as (
+      insert into submission (run_id, kind, state, row_count)
+      values (${sql.lit(run)}, 'calculators_search', 'settled', 0) returning submission_id
+    ), here as (
+      insert into company (company_id, name) values (md5('c')::uuid, 'C') returning company_key
+    ), named as (
+      insert into calculator_variable (variable_id, name) values ('v', 'V') returning variable_key
+    ), held as (
+      insert into calculator (calculator_id, company_key, type_id, period_year)
+      select gen_random_uuid(), company_key, gen_random_uuid(), 2025 from here returning company_key, calculator_key
+    ), stored as (
+      insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
+      select company_key, calculator_key, variable_key, 'o', repeat('y', ${sql.lit(megabyte)}) from held, named
+    ), changed as (
+      insert into calculator_value_change
+        (company_key, calculator_key, variable_key, direction, submission_id, before, after)
+      select company_key, calculator_key, variable_key, 'o', submission_id, repeat('x', ${sql.lit(megabyte)}),
+        repeat('y', ${sql.lit(megabyte)})
+      from held, named, search
+    ), mapped as (
+      insert into mapping (partner_id, company_id, submission_id) select 'H-1', md5('c')::uuid, submission_id from search
+    ), compared as (
+      insert into row_difference (row_id, comparison, kind, company_id, sent, stored, found_by_run)
+      select row_id, 'property_values', 'different', md5('c')::uuid, repeat('x', ${sql.lit(megabyte)}),
+        repeat('y', ${sql.lit(megabyte)}), ${sql.lit(run)}
+      from source_row
+    )
+    insert into input_difference (kind, company_id, period_year, variable_id, sent, stored, found_by_run, found_at)
+    values ('foreign', md5('c')::uuid, 2025, 'v', null, repeat('y', ${sql.lit(megabyte)}), ${sql.lit(run)}, now())`.execute(
+    ledger.db,
+  )
+  const all = { kinds: ['absent', 'different', 'foreign'] } as const
+  const listed = async (texts: 'short' | 'whole') => [
+    ...(await listDifferences(ledger.db, all, 10, texts)).map(({ sent, stored }) => [sent, stored]),
+    ...(await listRowDifferences(ledger.db, all, 10, texts)).map(({ sent, stored }) => [sent, stored]),
+    ...(await listChanges(ledger.db, {}, 10, texts)).map(({ before, after }) => [before, after]),
+  ]
+  const cut = [
+    [null, shortened('y')],
+    [shortened('x'), shortened('y')],
+    [shortened('x'), shortened('y')],
+  ]
+  expect(await listed('short')).toEqual(cut)
+  const lengths = (await listed('whole')).map((texts) => texts.map((text) => text?.length ?? null))
+  expect(lengths).toEqual(cut.map((texts) => texts.map((text) => (text === null ? null : megabyte))))
+  expect((await hotelValues(ledger.db, 'H-1', 10)).map(({ value }) => value)).toEqual([shortened('y')])
+  const traced = await tracePartner(ledger.db, 'H-1', requires, [], 1_000)
+  expect(traced?.differences.map(({ stored }) => stored)).toEqual([shortened('y')])
+  expect(traced?.row_differences.map(({ sent }) => sent)).toEqual([shortened('x')])
 })

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
-import { parkedRowIds } from '../../../src/db/ledger/parked-groups.ts'
 import { rowStanding } from '../../../src/db/ledger/row-standing.ts'
 import { releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
@@ -16,6 +15,7 @@ import { retryRejected } from '../../../src/pipeline/actions/act-on-rows.ts'
 import { beginPilot, endPilot, resumeHotels, suspendHotels } from '../../../src/pipeline/actions/suspend-hotels.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'
+import { countNewlyParked, noteParked } from '../../../src/rehearsal/result/newly-parked.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { some } from '../../helpers/some.ts'
 import { openLedger } from './ledger.ts'
@@ -58,6 +58,7 @@ beforeEach(async () => {
 })
 
 it('a hotel is suspended for all lists and counts alike, and its rows need nobody', async () => {
+  await noteParked(ledger.db, requires)
   await suspend('H-1', 'H-2')
   const about = { code: 'requires_suspended', reason: expect.stringContaining('by ada: sold') }
   expect(await rowsInState(ledger.db, 'parked', { requires, limit: 10 })).toMatchObject([about, about])
@@ -69,8 +70,8 @@ it('a hotel is suspended for all lists and counts alike, and its rows need nobod
   expect(await parkedBehind(ledger.db, requires)).toMatchObject([
     { rows: 2, required: 'hotel', requirement_state: 'suspended' },
   ])
-  expect(await parkedRowIds(ledger.db, requires)).toEqual(new Set())
-  expect(await rowsToGo(ledger.db, await ledger.startRun(), requires, carried)).toBe(1)
+  expect(await countNewlyParked(ledger.db, requires)).toBe(0)
+  expect(await rowsToGo(ledger.db, await ledger.startRun(), requires, carried, [])).toBe(1)
   expect(await oldestUnaccepted(ledger.db, requires)).toEqual((await ledger.row('properties', 'H-3')).changed_at)
   await suspend('H-3')
   expect(await oldestUnaccepted(ledger.db, requires)).toBeNull()
@@ -116,6 +117,13 @@ it('a hotel that is suspended again before the next run stays suspended, with th
   expect(row?.reason).toContain('by ada: audit')
 })
 
+/** How many wait until they may change who is suspended. */
+async function waitsForSuspensions(): Promise<number> {
+  const { rows } = await sql`
+    select from pg_locks where not granted and relation = 'suspended_hotel'::regclass`.execute(ledger.db)
+  return rows.length
+}
+
 it('a cut that is under way is waited for, and its requests are named to the person who suspends', async () => {
   const run = await ledger.startRun()
   const { promise: planned, resolve: tell } = Promise.withResolvers<void>()
@@ -138,25 +146,39 @@ it('a cut that is under way is waited for, and its requests are named to the per
   })
   await planned
   const suspending = suspend('H-1')
-  await expect
-    .poll(async () => {
-      const { rows } = await sql`
-        select from pg_locks where not granted and relation = 'suspended_hotel'::regclass`.execute(ledger.db)
-      return rows.length
-    })
-    .toBe(1)
+  await expect.poll(waitsForSuspensions).toBe(1)
   goOn()
   const id = await cutting
   expect(await suspending).toMatchObject({
     on_the_way: [{ partner_id: 'H-1', submission_id: id, stream: 'properties' }],
   })
-  expect(await rowsToGo(ledger.db, run, requires, carried), 'what is on its way is still to come').toBe(3)
+  expect(await rowsToGo(ledger.db, run, requires, carried, []), 'what is on its way is still to come').toBe(3)
   await ledger.markSent(id)
   const left = await ledger.inTransaction((trx) => rowsToSplit(trx, id, requires))
   expect(left, 'while it is in flight').toEqual([])
   await sql`delete from held_property`.execute(ledger.db)
   const split = await ledger.inTransaction((trx) => rowsToSplit(trx, id, requires))
   expect(split.map(({ target }) => target)).toEqual(['partner H-2', 'partner H-3'])
+})
+
+it('a split that is under way is waited for, so that no half carries a hotel that is said to be suspended', async () => {
+  const [id = 0] = await ledger.plan(await ledger.startRun(), { ...mappingKind, requires, sweep: true })
+  await ledger.markSent(id)
+  await sql`delete from held_property`.execute(ledger.db)
+  const { promise: read, resolve: tell } = Promise.withResolvers<void>()
+  const { promise: may, resolve: goOn } = Promise.withResolvers<void>()
+  const splitting = ledger.inTransaction(async (trx) => {
+    const rows = await rowsToSplit(trx, id, requires)
+    tell()
+    await may
+    return rows.length
+  })
+  await read
+  const suspending = suspend('H-1')
+  await expect.poll(waitsForSuspensions).toBe(1)
+  goOn()
+  expect(await splitting).toBe(3)
+  expect((await suspending).suspended).toEqual(['H-1'])
 })
 
 it('marks of a retry and a resend stay while the hotel is suspended, and no policy sends its rows', async () => {

@@ -111,17 +111,17 @@ it('a hotel of which there is no document, or that is not mapped, has none', asy
 })
 
 it('the newest of all changes of values are found by an index', async () => {
-  const newest = await listChanges(db, {}, 11)
+  const newest = await listChanges(db, {}, 11, 'whole')
   expect(newest.map(({ change_id }) => change_id)).toEqual(Array.from({ length: 11 }, (_, back) => 50_000 - back))
-  expect((await readingOf(() => listChanges(db, {}, 11))).whole).not.toContain('calculator_value_change')
+  expect((await readingOf(() => listChanges(db, {}, 11, 'whole'))).whole).not.toContain('calculator_value_change')
 })
 
 it('the newest changes of an old run are looked for among its own', async () => {
   const { rows } = await pool.query<{ run_id: number }>('select min(run_id) as run_id from run')
   const runId = Number(rows[0]?.run_id)
-  const newest = await listChanges(db, { runId }, 11)
+  const newest = await listChanges(db, { runId }, 11, 'whole')
   expect(newest.map(({ change_id }) => change_id)).toEqual(Array.from({ length: 11 }, (_, back) => 1_000 - back))
-  const { whole, indexes } = await readingOf(() => listChanges(db, { runId }, 11))
+  const { whole, indexes } = await readingOf(() => listChanges(db, { runId }, 11, 'whole'))
   expect(whole).not.toContain('calculator_value_change')
   expect(indexes).not.toContain('calculator_value_change_newest')
 })

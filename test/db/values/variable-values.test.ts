@@ -92,7 +92,7 @@ describe('an output', () => {
   })
 })
 
-it('a hotel at an end is named by the partner id that the partner has, whichever of several was mapped last', async () => {
+it('a hotel at an end, or with a value that nobody sent, is named by the partner id that the partner has, whichever was mapped last', async () => {
   const { db } = database
   await picture('output', hotel('A', ['10']))
   const { rows } = await sql<{ company_id: string }>`select company_id from company`.execute(db)
@@ -105,16 +105,21 @@ it('a hotel at an end is named by the partner id that the partner has, whichever
     insert into source_row (stream, partner_id, row_key, content, desired_hash, gone_at)
     select 'properties', id, id, '{}', '\\x01', case when id > 'H-2' then now() end
     from unnest(array['H-1', 'H-2', 'X-1']) id`.execute(db)
+  await sql`
+    insert into input_difference (kind, company_id, period_year, variable_id, stored, found_by_run, found_at)
+    select 'foreign', ${rows[0]?.company_id}, 2025, 'power', '1', min(run_id), now() from run`.execute(db)
   const { highest_hotels } = await pictureOf(
     db,
     { variableId: 'power', direction: 'output', year: 2025, month: null },
     5,
   )
   expect(highest_hotels).toMatchObject([{ partner_id: 'H-2', company_name: 'A' }])
-  const shown = async () => (await sql`select partner_id from companies`.execute(db)).rows
-  expect(await shown()).toEqual([{ partner_id: 'H-2' }])
+  const shown = async () =>
+    (await sql`select partner_id from companies union all select partner_id from input_differences`.execute(db)).rows
+  expect(await shown()).toEqual([{ partner_id: 'H-2' }, { partner_id: 'H-2' }])
   await sql`update source_row set gone_at = now()`.execute(db)
-  expect(await shown(), 'none is there any more').toEqual([{ partner_id: 'Z-1' }])
+  expect(await shown(), 'none is there any more').toEqual([{ partner_id: 'Z-1' }, { partner_id: 'Z-1' }])
+  await sql`delete from input_difference`.execute(db)
   await sql`delete from mapping`.execute(db)
   await sql`delete from source_row`.execute(db)
 })

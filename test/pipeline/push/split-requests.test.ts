@@ -135,12 +135,22 @@ describe('a request whose task ends in Error without naming a row', () => {
     expect(new Set(left.map(([, outcome]) => outcome))).toEqual(new Set(['task_error']))
   })
 
-  it('a request whose task ends in Error without naming a row is not split in a run that the guard holds', async () => {
+  const holdOwn = sql`update run set held = true`
+  const holdReader = sql`
+    with reader as (
+      insert into run (job, trigger, scheduled_for, state, step, held)
+      values ('nightly-sync', 'cli', now(), 'finished', 'report', true) returning run_id)
+    insert into guard_plan (run_id, stream, reason, known, new, changed, gone, examples, state)
+    select run_id, 'properties', 'empty', 4, 0, 0, 4, '[]', 'waiting' from reader`
+  it.each([
+    ['in a run that the guard holds', holdOwn],
+    ['while the guard holds the run that read last, beside which this one only sends', holdReader],
+  ])('a request whose task ends in Error without naming a row is not split %s', async (_, hold) => {
     await using service = await poisonService(() => true)
     await using deps = ferry.deps(service.url)
     const id = await ferry.planned(deps, 'properties', properties(4))
     await lookAtSubmission(deps, id)
-    await ferry.ledger.db.updateTable('run').set({ held: true }).execute()
+    await hold.execute(ferry.ledger.db)
     await lookAtSubmission(deps, id)
     expect(await unfinished(ferry)).toEqual([])
     expect(new Set(Object.values(await outcomes(ferry, 'properties')))).toEqual(new Set(['task_error']))

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
+import { shownText, type Texts } from '../../../db/ledger/shown-texts.ts'
 import { isOfDestination } from '../../../db/runs/newest-runs.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
@@ -158,11 +159,18 @@ export type ChangeFilter = { runId?: number; since?: Date; partnerId?: string }
 export type ListedChange = ValueChangesView & { partner_id: string | null; company_name: string | null }
 
 /** Recorded changes of values with the hotel that they concern, the newest first. */
-export async function listChanges(db: Database, filter: ChangeFilter, limit: number): Promise<ListedChange[]> {
+export async function listChanges(
+  db: Database,
+  filter: ChangeFilter,
+  limit: number,
+  texts: Texts,
+): Promise<ListedChange[]> {
   // Those of one run lie side by side, which the planner does not know: by the index it would reach an old run's last.
   const newest = filter.runId === undefined ? sql`v.change_id` : sql`v.change_id + 0`
   const { rows } = await sql<ListedChange>`
-    select v.*, o.partner_id, o.name as company_name
+    select v.change_id, v.run_id, v.changed_at, v.company_id, v.calculator_id, v.period_year, v.period_month,
+      v.direction, v.variable_id, v.variable_name, v.kind, ${shownText(sql`v.before`, texts)} as before,
+      ${shownText(sql`v.after`, texts)} as after, o.partner_id, o.name as company_name
     from value_changes v join companies o using (company_id)
     where ${asked(filter)}
     order by ${newest} desc

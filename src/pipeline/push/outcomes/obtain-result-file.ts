@@ -1,6 +1,6 @@
 import { storableText } from '../../../db/copy-text.ts'
 import type { Submission } from '../../../db/tables/submission-tables.ts'
-import { saysUnknown } from '../../../exchange/errors.ts'
+import { proxyDeniedCode, saysUnknown } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { callDenied, callFailed, failsAlone, judgeFileTrouble, lostFileCode } from '../move-submission.ts'
@@ -49,6 +49,7 @@ const serviceCodes = new Set([
   'exchange_forbidden',
   'exchange_refused',
   'exchange_answer_malformed',
+  proxyDeniedCode,
 ])
 
 /**

@@ -76,7 +76,7 @@ function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, {
   for (const company of shared) logger.warn({ run_id, submission_id, ...company }, 'company_shared')
 }
 
-export function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {
+function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {
   const said = generalWords(task)
   const failed = task.status === taskStatuses.error || task.status === taskStatuses.cancelled
   return failed

@@ -80,7 +80,10 @@ async function storeCorrelationId(deps: Deps, submission: Submission, correlatio
 async function sendFailed(deps: Deps, submission: Submission, error: unknown): Promise<void> {
   const id = submission.submission_id
   if (error instanceof UncertainSubmission) {
-    deps.logger.warn({ run_id: submission.run_id, submission_id: id, reason: error.message }, 'submission_uncertain')
+    const since = submission.answers_lost_since ?? deps.now()
+    const until = new Date(since.getTime() + deps.config.exchange.giveUpAfterMs)
+    const about = { run_id: submission.run_id, submission_id: id, reason: error.message, since, until }
+    deps.logger.warn(about, 'submission_uncertain')
     await becomeUncertain(deps, submission, error, error.cause instanceof HttpError ? error.cause.retryAfterMs : null)
     await deps.db.transaction().execute((trx) => learnSize(deps, trx, submission, 'answer_lost'))
     return

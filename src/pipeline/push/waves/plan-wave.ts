@@ -10,7 +10,7 @@ import { anyUnjudged } from '../../preflight/judgements.ts'
 import { judgeRows } from '../../preflight/preflight.ts'
 import { kindNamesOf, searchKinds } from '../../streams/kind-names.ts'
 import { carriedStreams } from '../../streams/our-streams.ts'
-import { kindOf } from '../kinds.ts'
+import { judgesProperties, kindOf } from '../kinds.ts'
 import { sizeOf } from './learn-size.ts'
 
 type WaveOptions = {
@@ -99,7 +99,7 @@ async function planOneKind(
       kindStreams: kind.streams,
       requires: requirementsOf(config),
       partitionBy: kind.partitionBy,
-      judgesProperties: kind.outcomes !== 'error_rows',
+      judgesProperties: judgesProperties(kind),
       maxRows: await sizeOf({ config, contract, db: trx }, name),
       requests: inFlightPerKind - (await unfinishedOfKind(trx, run.run_id, name)),
       sweep,

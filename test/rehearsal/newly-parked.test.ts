@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { countNewlyParked, noteParked } from '../../src/rehearsal/result/newly-parked.ts'
+import { openLedger } from '../db/ledger/ledger.ts'
+import { ofThisFile } from '../helpers/of-this-file.ts'
+
+const ledger = await ofThisFile(openLedger())
+const requires = { properties: [], omissions: ['properties'] }
+
+it('the rows that a rehearsal parks are those that were not parked before, also in a copy that is used again', async () => {
+  await ledger.landChecked('omissions', [{ partner_id: 'H-1', content: { reason: 'r' } }])
+  await noteParked(ledger.db, requires)
+  expect(await countNewlyParked(ledger.db, requires)).toBe(0)
+  await ledger.landChecked('omissions', [
+    { partner_id: 'H-2', content: { reason: 'r' } },
+    { partner_id: 'H-3', content: { reason: 'r' } },
+  ])
+  expect(await countNewlyParked(ledger.db, requires)).toBe(2)
+  await noteParked(ledger.db, requires)
+  expect(await countNewlyParked(ledger.db, requires)).toBe(0)
+})
