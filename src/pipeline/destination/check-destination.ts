@@ -92,8 +92,8 @@ export async function destinationChange(
     await learnPlace(db, inUse.destination_id, configured)
     return await destinationChange(deps, service)
   }
-  // Nothing was sent yet, and there is no other destination that it could be. Another process at work may have read rows by
-  // now, which must not go to another profile.
+  // Nothing was sent yet, and there is no other destination that it could be. Another process at work may have read
+  // rows by now, which must not go to another profile.
   const isFree = async () =>
     changed.length === 0 ||
     ((await allDestinations(db)).length === 1 && !(await isOtherKeyAtWork(db, configured.fingerprint)))
