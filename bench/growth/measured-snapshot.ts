@@ -42,7 +42,7 @@ export async function snapshotThrice(deps: Deps, run: Run, rows: number): Promis
         { ...deps, config, logger },
         run,
         snapshot,
-        { name, shape, query, queryDigest: name },
+        { name, shape, query, queryDigest: name, lookups: {} },
         judge,
       )
     }

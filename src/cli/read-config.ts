@@ -6,6 +6,7 @@ import { type Config, isOurStream, streamNames } from '../config/schema.ts'
 import type { RowFilter } from '../db/ledger/row-filter.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
 import { given } from '../given.ts'
+import { checkLookups } from '../pipeline/streams/check-lookups.ts'
 import { checkKinds } from '../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, UsageError } from './cli.ts'
 import type { FilterOptions } from './option-values.ts'
@@ -23,13 +24,15 @@ export function configFileOf(cli: Pick<Cli, 'workingFolder'>, options: CommonOpt
 
 /** Loads the configuration that a verb was given: its file, or the defaults. */
 export function readConfig(cli: Cli, options: CommonOptions): Config {
-  return loadConfig({
+  const config = loadConfig({
     file: configFileOf(cli, options),
     environment: cli.environment,
     overrides: options.set ?? [],
     addedStreams: (contract) =>
       Object.fromEntries(contractFrom(cli, contract).kinds.map(({ stream, requires }) => [stream, { requires }])),
   })
+  checkLookups(config, () => readContract(cli, config))
+  return config
 }
 
 /** Loads the wire names: the configured file, else the one that comes with Nightferry. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import { readYaml, YamlError } from '../read-yaml.ts'
 import { ConfigError, type ConfigProblem, interpolate, variableOf, variablesWithFile } from './environment.ts'
@@ -32,7 +33,8 @@ export function loadConfig({ file, environment, overrides = [], addedStreams = (
     setAt(merged, path, valueFromText(path, text))
     variables.delete(path)
   }
-  problems.push(...joinAddedStreams(merged, addedStreams))
+  problems.push(...joinAddedStreams(merged, addedStreams), ...unknownLookups(merged))
+  placeLookups(merged, file)
 
   const checked = settings.safeParse(merged)
   if (!checked.success) {
@@ -262,6 +264,35 @@ function joinAddedStreams(document: Document, added: (contract: string | null) =
       .map((name) => problem(`streams.${name}`)),
     ...named.filter(({ name }) => !there.includes(name)).map(({ path }) => problem(path)),
   ]
+}
+
+/** Lookups that streams use and that there are not. */
+function unknownLookups(document: Document): ConfigProblem[] {
+  const there = Object.keys(sectionOf(document.lookups))
+  const listed = there.length === 0 ? 'lookups names none' : `there are ${there.join(', ')}`
+  return Object.entries(sectionOf(document.streams)).flatMap(([stream, value]) =>
+    Object.entries(sectionOf(sectionOf(value).lookups)).flatMap(([column, name]) =>
+      typeof name !== 'string' || there.includes(name)
+        ? []
+        : [
+            {
+              path: `streams.${stream}.lookups.${column}`,
+              message: `${name} is no lookup; ${listed}${meant(nearestName(name, there))}`,
+            },
+          ],
+    ),
+  )
+}
+
+/** Makes the paths of lookups whole: they are relative to the file that names them, wherever a verb is called. */
+function placeLookups(document: Document, file: string | null): void {
+  if (file === null) return
+  const lookups = sectionOf(document.lookups)
+  for (const [name, lookup] of Object.entries(lookups)) {
+    // Aliases of one anchor are one object here, and each is a lookup of its own.
+    if (!isSection(lookup) || typeof lookup.file !== 'string' || lookup.file === '') continue
+    lookups[name] = { ...lookup, file: resolve(dirname(file), lookup.file) }
+  }
 }
 
 function ourRequirements(name: StreamName, streams: Document): StreamName[] {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { streamNames } from './known-names.ts'
+import { streamLookups } from './lookup-settings.ts'
 import { count, milliseconds, section } from './setting-kinds.ts'
 
 /** In `push.retries`: whatever the service calls a property that it could not match. */
@@ -154,6 +155,7 @@ export const stream = z
       .describe(
         'Streams whose row of the same property must be accepted before a row of this one is sent. Left out: properties, for every other stream of ours where properties is a stream; of a stream that the contract adds, what the contract says. []: none.',
       ),
+    lookups: streamLookups,
   })
   .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {
     path: ['cursor'],

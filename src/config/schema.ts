@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { addressProblem } from './database-address.ts'
 import { httpSettings, webhookSettings } from './http-settings.ts'
 import { housekeepingSettings, jobSettings, notifySettings, pullSearches } from './job-settings.ts'
+import { lookupSettings } from './lookup-settings.ts'
 import { proxyProblem } from './proxy-address.ts'
 import { pushSettings, stream, streamName } from './push-settings.ts'
 import { bytes, count, isConfidentialAddress, milliseconds, optionalText, section } from './setting-kinds.ts'
@@ -164,6 +165,7 @@ export const settings = z.strictObject({
     .describe(
       'What is read from the partner. A stream that is not named here is not read. Beside ours there are those of the kinds that the contract file adds.',
     ),
+  lookups: lookupSettings,
   guard: section(
     {
       maxChangedShare: z

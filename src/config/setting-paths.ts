@@ -25,13 +25,13 @@ const document = JSON.parse(
   readFileSync(new URL('../../config/nightferry.schema.json', import.meta.url), 'utf8'),
 ) as JsonSchema
 
-/** Every setting that has a value of its own, as dotted paths; streams are not among them. */
+/** Every setting that has a value of its own, as dotted paths; streams and lookups are not among them. */
 export function leafPaths(): string[] {
   const walk = (node: JsonSchema, path: string[]): string[] =>
     node.properties === undefined
       ? [path.join('.')]
       : Object.entries(node.properties).flatMap(([key, child]) => walk(child, [...path, key]))
-  return walk(document, []).filter((path) => path !== 'streams')
+  return walk(document, []).filter((path) => path !== 'streams' && path !== 'lookups')
 }
 
 /** What is known of the setting, section, stream or list entry at a path. */

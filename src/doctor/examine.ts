@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { configurationChecks } from './configuration-checks.ts'
 import { webhookChecks } from './delivery-checks.ts'
 import { clockChecks, downloadChecks, serviceChecks } from './exchange-checks.ts'
+import { lookupChangeChecks, lookupChecks } from './lookup-checks.ts'
 import { ownDatabaseChecks } from './own-database-checks.ts'
 import { partnerChecks } from './partner-checks.ts'
 import { notificationChecks, scheduleChecks } from './schedule-checks.ts'
@@ -59,8 +60,10 @@ function findingOf({ id, group, why }: Check, { level, what, todo, subject }: Fo
 export const checks: readonly Check[] = [
   ...serviceChecks,
   ...configurationChecks,
+  ...lookupChecks,
   ...partnerChecks,
   ...ownDatabaseChecks,
+  ...lookupChangeChecks,
   ...clockChecks,
   ...downloadChecks,
   ...webhookChecks,

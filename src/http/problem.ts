@@ -49,6 +49,7 @@ const statusOf: Readonly<Record<string, number>> = {
   exchange_refused: 502,
   exchange_answer_malformed: 502,
   proxy_unauthorized: 502,
+  lookup_unusable: 409,
   partner_unreachable: 502,
   partner_query_failed: 502,
   partner_query_too_slow: 502,

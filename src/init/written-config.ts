@@ -4,6 +4,7 @@ import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import { joinsOf, nameOf, type Suggestion, toldNamesakes } from './suggest-streams.ts'
 import type { Named } from './told-to-init.ts'
+import { lookupLines, lookupRemarks } from './written-lookups.ts'
 import { comparedSearchLines, ownSearchLines } from './written-searches.ts'
 import { listed, oneLine, quoted } from './yaml-lines.ts'
 
@@ -60,6 +61,7 @@ export function writtenConfig(choices: Choices): string {
     '# What is read from your database. A query yields the columns of its stream by these names, and the cursor.',
     ...namesLines(choices),
     ...tableLines(choices),
+    ...lookupLines,
     ready.length === 0 ? 'streams: {}' : 'streams:',
     ...ready.flatMap((name) => streamLines(name, choices, ready.includes('properties'))),
     ...others.flatMap((name) => ['', ...commented(streamLines(name, choices, true))]),
@@ -231,6 +233,7 @@ function remarksOf({ table, missing, columns }: Suggestion): string[] {
     return [
       `# TODO: ${from} looked most like it, and ${missing.join(', ')} was not found. Put in what belongs there, and take the`,
       '# comment signs away.',
+      ...lookupRemarks(missing),
     ]
   }
   const guessed = Object.entries(columns).filter(([name, { column }]) => name !== column)

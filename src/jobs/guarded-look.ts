@@ -90,6 +90,7 @@ const ofOthers = new Set<unknown>([
   'job_unknown',
   'step_unknown',
   'kind_unknown',
+  'lookup_unusable',
   'partner_driver_missing',
 ])
 

@@ -390,6 +390,20 @@ test('init offers nothing whose id no setting could name', async () => {
   expect(shown).toEqual({ identifiers: only, groups: only, properties: only, frameworks: [] })
 })
 
+test('the written file tells of lookups, and names the columns of an incomplete stream that one could serve', () => {
+  const tables = [
+    table('hotel', 'code name country lat lon updated_at'),
+    table('reading', 'hotel_code year month value'),
+  ]
+  const text = writtenConfig({ ...choices, suggestions: suggestStreams(tables) })
+  expect(text).toContain('# lookups: { meters: { file: meters.csv, code: meter_code, id: field_type_id } }')
+  expect(text).toContain(
+    '# If you have codes of your own for field_type_id, select these, and name a lookup: see lookups above.',
+  )
+  const [, opened = ''] = /^# (lookups: .*)$/m.exec(text) ?? []
+  expect(Object.keys(settings.parse(parse(opened)).lookups)).toEqual(['meters'])
+})
+
 test('a stream in comments can be used once these are taken away', () => {
   const text = writtenConfig({ ...choices, suggestions: suggestStreams([]) })
   expect(settings.parse(parse(text)).streams).toEqual({})

@@ -15,6 +15,7 @@ import { some } from '../helpers/some.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const unit = read('packaging/systemd/nightferry.service')
+const template = read('packaging/systemd/nightferry@.service')
 const containerfile = read('packaging/container/Containerfile')
 const composeFile = read('packaging/container/compose.yaml')
 const manifests = parseAllDocuments(read('packaging/kubernetes/nightferry.yaml')).map(
@@ -41,7 +42,7 @@ function secretVariables(text: string): string[] {
 test('the files hand over the key and the two databases, by variables that Nightferry reads', () => {
   const own = (text: string) =>
     [...new Set(secretVariables(text).filter((name) => !name.startsWith('POSTGRES')))].sort()
-  for (const text of [unit, composeFile, read('packaging/kubernetes/nightferry.yaml')]) {
+  for (const text of [unit, template, composeFile, read('packaging/kubernetes/nightferry.yaml')]) {
     expect(own(text)).toEqual(['DATABASE_URL', 'EXCHANGE_API_KEY', 'PARTNER_DATABASE_URL'])
   }
   expect(Object.keys(namedVariables)).toEqual(
@@ -58,6 +59,27 @@ test('anyone who stops Nightferry waits longer than it may take', () => {
     spec: { template: { spec: { terminationGracePeriodSeconds: number } } }
   }
   expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(stopSeconds)
+})
+
+test('the unit of one profile of several does what the unit does, in folders and under a name of its own', () => {
+  const directives = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const own = directives(template).filter((line) => line.includes('%i'))
+  expect(own.map((line) => line.split('=')[0])).toEqual([
+    'Description',
+    'ExecStart',
+    'SyslogIdentifier',
+    'StateDirectory',
+    'WorkingDirectory',
+    'Environment',
+    'LoadCredential',
+    'LoadCredential',
+    'LoadCredential',
+  ])
+  const shared = directives(template)
+    .filter((line) => !line.startsWith('SyslogIdentifier='))
+    .map((line) => line.replace(' of %i', '').replaceAll('/%i', ''))
+  expect(shared).toEqual(directives(unit))
+  expect(read('docs/operations.md')).toContain('packaging/systemd/nightferry@.service')
 })
 
 test('the unit is started again after each error for as long as it takes, one of a file that is not there yet too', async () => {

@@ -1,5 +1,10 @@
-import { changeWords, destinationChange } from '../../pipeline/destination/check-destination.ts'
-import { addressOf, allDestinations, stakeInUse } from '../../pipeline/destination/find-destination.ts'
+import { changeWords, type DestinationChange, destinationChange } from '../../pipeline/destination/check-destination.ts'
+import {
+  addressOf,
+  allDestinations,
+  destinationInUse,
+  stakeInUse,
+} from '../../pipeline/destination/find-destination.ts'
 import { type Decided, otherDestination, sameDestination } from '../../pipeline/destination/switch-destination.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { openStages, quietConfig } from '../open-ferry.ts'
@@ -62,14 +67,27 @@ async function show(cli: Cli, deps: Stages, options: DestinationOptions): Promis
 
 async function decide(cli: Cli, deps: Stages, decision: Decision, options: DestinationOptions): Promise<ExitCode> {
   const change = await destinationChange(deps, 'ask')
-  if (change === null) {
-    throw new UsageError('The configuration points to the destination in use; there is nothing to decide')
-  }
   const asked = { actor: actingUser(cli), at: cli.now(), ...(options.name !== undefined && { name: options.name }) }
-  const decided = await (decision === 'same' ? sameDestination : otherDestination)(deps, change, asked)
+  const decided = await decidedOn(deps, decision, change, asked)
   if (options.json) printJson(cli.stdout, decided)
   else printLine(cli.stdout, readable(decidedWords(decision, decided)))
   return exitCodes.well
+}
+
+/** Where nothing changed, a person can only give the destination in use another name. */
+async function decidedOn(
+  deps: Stages,
+  decision: Decision,
+  change: DestinationChange | null,
+  asked: Parameters<typeof sameDestination>[2],
+): Promise<Decided> {
+  if (change !== null) return await (decision === 'same' ? sameDestination : otherDestination)(deps, change, asked)
+  if (decision === 'same' && asked.name !== undefined) {
+    return await sameDestination(deps, { inUse: await destinationInUse(deps.db) }, asked)
+  }
+  throw new UsageError(
+    'The configuration points to the destination in use; there is nothing to decide. To give it a name: nightferry destination same --name NAME',
+  )
 }
 
 function decidedWords(decision: Decision, { destination: name, was, made, lost }: Decided): string {

@@ -16,6 +16,7 @@ import { expectNews, startNotices } from '../../jobs/tell-news.ts'
 import { triggerRun } from '../../jobs/trigger-run.ts'
 import { startKeyWatch } from '../../jobs/watch-key.ts'
 import { isFile } from '../../partner/partner-snapshot.ts'
+import { refuseOthersDatabase } from '../../pipeline/destination/refuse-others-database.ts'
 import { needsGroup } from '../../pipeline/streams/our-streams.ts'
 import { areWebhooksConfigured, checkWebhookSettings } from '../../webhooks/check-webhook-settings.ts'
 import { startWebhooks } from '../../webhooks/start-webhooks.ts'
@@ -48,6 +49,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   const manager = openServiceManager(cli, logger, { look: () => standing(ferry), stillMs: stillMs(ferry) })
   const started: Companion[] = []
   try {
+    await refuseOthersDatabase(deps)
     // Before a run begins whose tasks they tell of.
     if (areWebhooksConfigured(config.webhooks)) {
       const webhooks = await startWebhooks({ ...deps, config: config.webhooks }, ferry.database.url)

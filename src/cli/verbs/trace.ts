@@ -1,9 +1,13 @@
 import { requirementsOf } from '../../config/require-settings.ts'
+import type { Config } from '../../config/schema.ts'
 import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { hotelsOf, type PartnerTrace, type TracedCompany, tracePartner } from '../../db/trace/trace-partner.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
 import { uuidOf } from '../../exchange/wire-value.ts'
+import { type CodesBehind, codesBehind } from '../../pipeline/delta/lookups/codes-behind.ts'
+import { readLookups } from '../../pipeline/delta/lookups/read-lookup.ts'
+import { StopRun } from '../../pipeline/deps.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
@@ -34,13 +38,27 @@ export async function trace(cli: Cli, hotel: string, options: CommonOptions): Pr
     const found = (await traced(hotel)) ?? (await traced(await hotelOfCompany(db, hotel)))
     if (found === null) throw await nobodyLike(db, hotel)
     const groups = rowGroups(found.rows)
+    const codes = await codesOf(config, found)
     if (options.json) {
       const { partner_id, streams, company, suspended, submissions, differences, row_differences, actions } = found
-      const lists = { rows: groups, submissions, differences, row_differences, actions }
+      const lists = { rows: groups, codes: codes.found, submissions, differences, row_differences, actions }
       printJson(cli.stdout, { partner_id, in_short: headlines(found, groups), streams, company, suspended, ...lists })
-    } else cli.stdout.write(renderTrace(found, groups))
+    } else cli.stdout.write(renderTrace(found, groups, codes))
     return exitCodes.well
   })
+}
+
+type Codes = { found: CodesBehind[]; unusable: string | null }
+
+/** What the partner calls what its rows name by ids. A lookup that cannot be read now keeps nobody from the rest. */
+async function codesOf(config: Config, { partner_id, rows }: PartnerTrace): Promise<Codes> {
+  try {
+    const lookups = await readLookups(config, Object.keys(config.streams))
+    return { found: codesBehind(partner_id, rows, lookups), unusable: null }
+  } catch (error) {
+    if (!(error instanceof StopRun)) throw error
+    return { found: [], unusable: error.message }
+  }
 }
 
 /**
@@ -65,12 +83,14 @@ async function hotelOfCompany(db: Database, text: string): Promise<string> {
 const shownOfGroup = 4
 const shownChanges = 12
 const shownDifferences = 12
+const shownCodes = 30
 
 /** One hotel's story, to be read from top to bottom. Times are UTC. */
-function renderTrace(trace: PartnerTrace, groups: readonly RowGroup[]): string {
+function renderTrace(trace: PartnerTrace, groups: readonly RowGroup[], codes: Codes): string {
   const parts = [
     [title(trace), ...headlines(trace, groups).map((line) => `  ${readable(line)}`)].join('\n'),
     whatThePartnerHas(trace),
+    whatItIsCalledThere(codes),
     whatChanged(groups),
     atTheService(trace, groups),
     whatBecameOfIt(groups),
@@ -101,6 +121,23 @@ function whatThePartnerHas({ streams }: PartnerTrace): string {
       s.read_by_run,
     ]),
   )}`
+}
+
+function whatItIsCalledThere({ found, unusable }: Codes): string {
+  if (unusable !== null) return `Its codes\n  not known: ${readable(unusable)}`
+  if (found.length === 0) return ''
+  return `Its codes, by the lookups as they are now\n${table(
+    ['stream', 'column', 'code', 'stands for', 'lookup'],
+    found
+      .slice(0, shownCodes)
+      .map(({ stream, column, codes, id, lookup, file }) => [
+        stream,
+        column,
+        codes.join(', '),
+        id,
+        `${lookup} (${file})`,
+      ]),
+  )}${found.length > shownCodes ? `\n  … and ${found.length - shownCodes} more` : ''}`
 }
 
 function whatChanged(groups: readonly RowGroup[]): string {

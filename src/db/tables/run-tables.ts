@@ -67,10 +67,10 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
 /**
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
  * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture`, its `cursor` or its
- * `query` was changed in the configuration, another `server` answers, its `clock` was put back, the newest row known is
- * not where it was (`newest_row`; `cleared` where only what changed lately is yielded, so that nothing is wrong), the
- * guard `held` what the run before read from the watermark on, or calculators of which it brought a part (`partial`)
- * are of too many hotels to ask for.
+ * `query` was changed in the configuration, a `lookup` of it was changed there or in its file, another `server`
+ * answers, its `clock` was put back, the newest row known is not where it was (`newest_row`; `cleared` where only what
+ * changed lately is yielded, so that nothing is wrong), the guard `held` what the run before read from the watermark
+ * on, or calculators of which it brought a part (`partial`) are of too many hotels to ask for.
  */
 export type WholeReason =
   | 'first'
@@ -80,6 +80,7 @@ export type WholeReason =
   | 'capture'
   | 'cursor'
   | 'query'
+  | 'lookup'
   | 'server'
   | 'clock'
   | 'newest_row'
@@ -149,7 +150,15 @@ export type StreamReadingTable = {
   whole_wanted: WholeReason | null
   /** Of the query by which it was read, with its columns and key; null of a reading before these were kept. */
   query_digest: string | null
+  /** The lookups by which it was read, by column; null of a reading before there were any. */
+  lookups: JSONColumnType<LookupsRead> | null
 }
+
+/** A lookup as it was when a stream was read by it. */
+export type LookupReading = { lookup: string; file: string; digest: string; codes: number }
+
+/** The lookups of a stream, by the column whose codes they translate. */
+export type LookupsRead = Readonly<Record<string, LookupReading>>
 
 /** One of the rows that a plan is about, as an example: what is known here, and what the partner has now. */
 export type GuardExample = {

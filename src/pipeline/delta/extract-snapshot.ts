@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { valuesOf } from '../../db/copy-text.ts'
 import { withSession } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Run, WholeReason } from '../../db/tables/run-tables.ts'
+import type { LookupsRead, Run, WholeReason } from '../../db/tables/run-tables.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import type { Judge, JudgeRow } from '../preflight/preflight.ts'
@@ -31,8 +31,17 @@ import {
   noteReading,
   type StreamReading,
 } from './landing/stream-reading.ts'
+import { lookupChange } from './lookups/lookups-in-use.ts'
 import { landingOf } from './staged-lines.ts'
 import { isOtherQuery } from './where-to-read.ts'
+
+type SnapshotStream = {
+  name: string
+  shape: StreamShape
+  query: StreamQuery
+  queryDigest: string
+  lookups: LookupsRead
+}
 
 /**
  * Reads all rows of a stream and compares them with its last snapshot inside Postgres. The lines pass through here as
@@ -42,7 +51,7 @@ export async function extractSnapshot(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, shape, query, queryDigest }: { name: string; shape: StreamShape; query: StreamQuery; queryDigest: string },
+  { name, shape, query, queryDigest, lookups }: SnapshotStream,
   judge: Judge,
 ): Promise<void> {
   const counts = await withSession(deps.pool, (session) =>
@@ -73,6 +82,7 @@ export async function extractSnapshot(
         capture: 'snapshot',
         server: snapshot.server,
         queryDigest,
+        lookups,
         whole: 'due',
         complete: true,
         held,
@@ -88,7 +98,7 @@ export async function extractSnapshot(
           capture: 'snapshot',
           protection: null,
           pending: null,
-          ...whatIsNew(before, snapshot.server, otherQuery),
+          ...whatIsNew(before, snapshot.server, otherQuery, lookupChange(before.lookups, lookups)),
           watermark_before: null,
           watermark_after: null,
         })
@@ -107,13 +117,16 @@ function whatIsNew(
   before: StreamReading,
   server: string | null,
   otherQuery: boolean,
+  otherLookups: string | null,
 ): { whole: WholeReason | null; whole_detail: string | null } {
   if (before.capture === 'cursor') return { whole: 'capture', whole_detail: 'was cursor and is snapshot' }
   if (before.whole_wanted === 'reread') return { whole: 'reread', whole_detail: null }
   if (before.server !== null && server !== null && before.server !== server) {
     return { whole: 'server', whole_detail: `was ${before.server} and is ${server}` }
   }
-  return { whole: otherQuery ? 'query' : null, whole_detail: null }
+  if (otherQuery) return { whole: 'query', whole_detail: null }
+  if (before.capture === null) return { whole: null, whole_detail: null }
+  return { whole: otherLookups === null ? null : 'lookup', whole_detail: otherLookups }
 }
 
 type Reading = {

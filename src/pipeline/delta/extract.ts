@@ -23,6 +23,9 @@ import {
   type StreamWatermark,
   watermarkOf,
 } from './landing/stream-reading.ts'
+import { lookupsRead } from './lookups/lookups-in-use.ts'
+import { type ColumnLookups, readLookups } from './lookups/read-lookup.ts'
+import { translatedSnapshot } from './lookups/translated-snapshot.ts'
 import { lostMs, partnerAheadMs, readsWhole } from './partner-clock.ts'
 import { landReadingAhead } from './read-ahead.ts'
 import { rereadContradicted } from './reread-hotels.ts'
@@ -37,6 +40,7 @@ import { beforeOpen, type Whole, whyWhole } from './where-to-read.ts'
  *
  * @param options.ahead false where `deps.pool` is a single connection.
  * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
+ * @throws {StopRun} `lookup_unusable`, before anything is read.
  */
 export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: boolean } = {}): Promise<void> {
   const { config, contract, db } = deps
@@ -45,15 +49,17 @@ export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: 
   if (names.length === 0) return
   const done = await db.selectFrom('run_stream').select('stream').where('run_id', '=', run.run_id).execute()
 
-  const snapshot = await openPartnerSnapshot({
+  const lookups = await readLookups(config, names)
+  const partner = await openPartnerSnapshot({
     url: sendingSetting(deps, 'partnerUrl'),
     statementTimeoutMs: config.partner.statementTimeoutMs,
   })
+  const snapshot = translatedSnapshot(partner, lookups)
   try {
     const aheadMs = await partnerAheadMs(db, snapshot)
     // A query that is wrong is found before the first row lands.
     const checked = []
-    for (const name of names) checked.push(await checkStream(deps, snapshot, name))
+    for (const name of names) checked.push(await checkStream(deps, snapshot, name, lookups.get(name)))
     const judge = await loadJudge(deps)
     const open = checked.filter(({ name }) => !done.some(({ stream }) => stream === name))
     await landReadingAhead(snapshot, open, ahead, (stream, own) =>
@@ -69,7 +75,12 @@ export async function extract(deps: Deps, run: Run, { ahead = true }: { ahead?: 
   }
 }
 
-async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot, name: string) {
+async function checkStream(
+  { config, contract }: Deps,
+  snapshot: PartnerSnapshot,
+  name: string,
+  columnLookups: ColumnLookups = new Map(),
+) {
   const stream = config.streams[name]
   if (stream === undefined) throw new Error(`the stream ${name} is not configured`)
   const shape = shapeOf(contract, name)
@@ -82,7 +93,8 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
   const cursor = stream.capture === 'snapshot' ? null : (stream.cursor ?? null)
   const protection = await snapshot.check({ ...query, cursor })
   const queryDigest = queryDigestOf(contract, name, stream.query)
-  const common = { name, shape, query, queryDigest, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
+  const lookups = lookupsRead(columnLookups)
+  const common = { name, shape, query, queryDigest, lookups, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
   if (cursor === null) return { ...common, cursor, cursorType: null }
   return { ...common, cursor, cursorType: await snapshot.cursorType({ ...query, cursor }) }
 }
@@ -100,7 +112,7 @@ async function extractDelta(
   stream: CursorStream & { aheadMs: number },
   judge: Judge,
 ): Promise<void> {
-  const { name, shape, query, queryDigest, cursor, cursorType, protection, fullEveryMs } = stream
+  const { name, shape, query, queryDigest, lookups, cursor, cursorType, protection, fullEveryMs } = stream
   const { server, lacks } = snapshot
   const { counts, whole } = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -108,7 +120,8 @@ async function extractDelta(
       const before = await watermarkOf(trx, name)
       const clockLostMs = protection === 'none' ? 0 : lostMs(before?.partner_ahead_ms ?? null, stream.aheadMs)
       const lost = readsWhole(clockLostMs, deps.config.partner.overlapMs) ? clockLostMs : null
-      const due = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs, clockLostMs: lost })
+      const now = { cursor, cursorType, server, queryDigest, lookups, fullEveryMs, clockLostMs: lost }
+      const due = whyWhole(reading, before, now)
       // Where the query yields only what changed lately, a row that does not come may be there all the same.
       const yieldsAll = fullEveryMs !== null
       let read: ReadDelta = { seen: nothingSeen(), whole: due, partial: [] }
@@ -145,9 +158,10 @@ async function extractDelta(
       await forgetSnapshot(trx, name)
       const why = whole?.reason ?? null
       const complete = why !== null && yieldsAll
-      await noteReading(trx, { stream: name, capture: 'cursor', server, queryDigest, whole: why, complete, held })
-      const now = { ...seen, openMs: snapshot.openMs, isWhole: whole !== null }
-      const watermark = await moveWatermark(trx, run, stream, before, now)
+      const asked = { stream: name, capture: 'cursor', server, queryDigest, lookups } as const
+      await noteReading(trx, { ...asked, whole: why, complete, held })
+      const met = { ...seen, openMs: snapshot.openMs, isWhole: whole !== null }
+      const watermark = await moveWatermark(trx, run, stream, before, met)
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
       await trx

@@ -1,6 +1,7 @@
-import type { WholeReason } from '../../db/tables/run-tables.ts'
+import type { LookupsRead, WholeReason } from '../../db/tables/run-tables.ts'
 import { isDate } from '../streams/rules/answer-value.ts'
 import type { StreamReading, StreamWatermark } from './landing/stream-reading.ts'
+import { lookupChange } from './lookups/lookups-in-use.ts'
 
 /** What a cursor stream is read with now. */
 export type ReadingNow = {
@@ -8,6 +9,7 @@ export type ReadingNow = {
   cursorType: string | null
   server: string | null
   queryDigest: string
+  lookups: LookupsRead
   fullEveryMs: number | null
   /** How much the partner's clock has lost since the watermark was taken; null where that is usual, or not known. */
   clockLostMs: number | null
@@ -33,6 +35,8 @@ export function whyWhole(before: StreamReading, watermark: StreamWatermark | nul
     return { reason: 'clock', detail: `by ${Math.round(now.clockLostMs / 60_000)} minutes` }
   }
   if (isOtherQuery(before, now.queryDigest)) return { reason: 'query', detail: null }
+  const lookups = lookupChange(before.lookups, now.lookups)
+  if (lookups !== null) return { reason: 'lookup', detail: lookups }
   return isDue(before.whole_ago_ms, now.fullEveryMs) ? { reason: 'due', detail: null } : null
 }
 

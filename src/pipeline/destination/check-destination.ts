@@ -1,3 +1,4 @@
+import { isOtherKeyAtWork } from '../../db/service-key/keys-at-work.ts'
 import type { Destination } from '../../db/tables/service-tables.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { keyFingerprint } from '../gate/shared-gate.ts'
@@ -91,8 +92,12 @@ export async function destinationChange(
     await learnPlace(db, inUse.destination_id, configured)
     return await destinationChange(deps, service)
   }
-  // Nothing was sent yet, and there is no other destination that it could be.
-  if (!(await wasEverUsed(db)) && (changed.length === 0 || (await allDestinations(db)).length === 1)) {
+  // Nothing was sent yet, and there is no other destination that it could be. Another process at work may have read
+  // rows by now, which must not go to another profile.
+  const isFree = async () =>
+    changed.length === 0 ||
+    ((await allDestinations(db)).length === 1 && !(await isOtherKeyAtWork(db, configured.fingerprint)))
+  if (!(await wasEverUsed(db)) && (await isFree())) {
     await bind(deps, inUse, configured, 'certain', 'nothing had been sent before')
     return null
   }

@@ -26,13 +26,13 @@ export type Decided = { destination: string; was: string; made: boolean; lost: b
 type Decision = { actor: Actor; at: Date; name?: string }
 
 /**
- * A person's word that the configured destination is the one in use under a new name: what was accepted stays true
- * there.
+ * A person's word that the configured destination is the one in use under a new name, or address: what was accepted
+ * stays true there.
  * @throws {ActionRefused} `run_under_way`.
  */
 export async function sameDestination(
   deps: DestinationDeps,
-  { inUse }: DestinationChange,
+  { inUse }: Pick<DestinationChange, 'inUse'>,
   { actor, at, name }: Decision,
 ): Promise<Decided> {
   const configured = configuredDestination(deps)

@@ -110,6 +110,8 @@ const wholeWords: Partial<Record<WholeReason, (streams: string, details: string)
     `The cursor of ${streams} was changed (${details}). The old watermark says nothing of it, so all rows were read and compared, and nothing is missed. If that was no change of yours, look at cursor and query; nightferry reread reads a stream whole at any time.`,
   query: (streams) =>
     `The query of ${streams} was changed, its columns or its key: all rows were read and compared, so that the change reaches rows that were read before, and nothing is missed.`,
+  lookup: (streams, details) =>
+    `The lookups of ${streams} were changed${details === '' ? '' : ` (${details})`}: all rows were read and compared, so that rows that were read before get the ids of now, and nothing is missed.`,
   server: (streams, details) =>
     `Another server or database answers for the partner than before, or it was restored (${details}): all rows of ${streams} were read and compared. What to look at: docs/runbook.md, "The partner's database was restored".`,
   clock: (streams, details) =>

@@ -1,5 +1,14 @@
 import { key, listed, type ReferenceIndex } from './rules/reference-index.ts'
-import { checkYearAndMonth, isId, keyOf, periodWords, present, type RowContent, shown } from './rules/row-content.ts'
+import {
+  checkYearAndMonth,
+  isId,
+  keyOf,
+  periodWords,
+  present,
+  type RowContent,
+  shown,
+  unknownCodeReason,
+} from './rules/row-content.ts'
 import { columnWords, type RowWarning, type Stream } from './stream.ts'
 
 /** Specification: Calculator upsert request. Values are texts to the service. */
@@ -42,7 +51,9 @@ function checkInputs(content: RowContent): string | null {
   const fieldTypeIds = Object.keys(inputs)
   if (fieldTypeIds.length === 0) return 'every input is empty: there is nothing to send'
   const malformed = fieldTypeIds.find((id) => !isId(id))
-  if (malformed !== undefined) return `field_type_id '${shown(malformed)}' is no id`
+  if (malformed !== undefined) {
+    return unknownCodeReason('field_type_id', malformed) ?? `field_type_id '${shown(malformed)}' is no id`
+  }
   // Names of one object differ, so two can only be alike where one of them has capitals.
   const spelt = fieldTypeIds.every((id) => key(id) === id) ? null : new Map(fieldTypeIds.map((id) => [key(id), id]))
   if (spelt !== null && spelt.size < fieldTypeIds.length) {

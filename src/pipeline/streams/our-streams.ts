@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Config, isOurStream, type StreamName, streamNames } from '../../config/schema.ts'
-import type { CursorProtection } from '../../db/tables/run-tables.ts'
+import type { CursorProtection, LookupsRead } from '../../db/tables/run-tables.ts'
 import { placeholdersOf } from '../../exchange/body-template.ts'
 import { type Contract, ContractError } from '../../exchange/contract.ts'
 import type { GenericKind } from '../../exchange/generic-kinds.ts'
@@ -93,6 +93,7 @@ export type CursorStream = {
   shape: StreamShape
   query: StreamQuery
   queryDigest: string
+  lookups: LookupsRead
   cursor: string
   cursorType: string | null
   protection: CursorProtection | null

@@ -36,11 +36,12 @@ export async function extractNow(
   settingsOfPartner: Partial<Config['partner']> = {},
   runId?: number,
   guard: Partial<Config['guard']> = {},
+  lookups: Record<string, { file: string }> = {},
 ): Promise<number> {
   const full = Object.fromEntries(
     Object.entries(streams).map(([name, stream]) => [name, { query: propertiesQuery, cursor: 'at', ...stream }]),
   )
-  const config = settings.parse({ partner: { overlapMs: 0, ...settingsOfPartner }, guard, streams: full })
+  const config = settings.parse({ partner: { overlapMs: 0, ...settingsOfPartner }, guard, lookups, streams: full })
   await using plain = ferry.deps('http://127.0.0.1:9')
   const deps: Deps = { ...plain, config, required: { ...plain.required, partnerUrl: partner.url } }
   const id = runId ?? (await ferry.ledger.startRun())

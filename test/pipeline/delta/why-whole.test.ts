@@ -9,6 +9,7 @@ const reading: StreamReading = {
   server: 'a/1/5',
   whole_wanted: null,
   query_digest: 'q1',
+  lookups: null,
   whole_ago_ms: dayMs,
 }
 const watermark: StreamWatermark = {
@@ -26,6 +27,7 @@ const now: ReadingNow = {
   cursorType: 'timestamp with time zone',
   server: 'a/1/5',
   queryDigest: 'q1',
+  lookups: {},
   fullEveryMs: 7 * dayMs,
   clockLostMs: null,
 }

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
+import pg from 'pg'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
+import { queueName } from '../../../src/db/service-key/keys-at-work.ts'
 import { apiKeyIdOf, storeApiKeyId } from '../../../src/db/service-key/service-key.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import {
@@ -9,10 +11,13 @@ import {
   destinationChange,
 } from '../../../src/pipeline/destination/check-destination.ts'
 import { allDestinations, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
+import { refuseOthersDatabase } from '../../../src/pipeline/destination/refuse-others-database.ts'
 import { otherDestination, sameDestination } from '../../../src/pipeline/destination/switch-destination.ts'
+import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { withShadow } from '../../../src/pipeline/plan/with-shadow.ts'
 import { landingOn } from '../../db/ledger/ledger.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
+import { patience } from '../../helpers/patience.ts'
 import { some } from '../../helpers/some.ts'
 import { openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
@@ -84,6 +89,41 @@ describe('the destination that is configured', () => {
     await usedWith(deps)
     await checkDestination(deps)
     expect(server.seen).toEqual([])
+  })
+
+  it('a new ledger at which a daemon of another profile is at work is not taken over, and no second daemon begins there', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    await refuseOthersDatabase(deps)
+    const other = configured(deps, { apiKey: 'another key', customIdentifierId: ids.brand })
+    const { apiKey, baseUrl } = deps.required
+    const atWork = new pg.Client({
+      connectionString: ferry.ledger.url,
+      application_name: queueName(keyFingerprint(apiKey, baseUrl)),
+    })
+    await atWork.connect()
+    try {
+      await expect(checkDestination(other)).rejects.toMatchObject({ code: 'destination_changed' })
+      await expect(refuseOthersDatabase(other)).rejects.toMatchObject({
+        code: 'database_of_another_profile',
+        message: expect.stringContaining(`customIdentifierId was ${ids.identifier} and is ${ids.brand}`),
+      })
+      expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.identifier)
+      // Another key of the same profile is at home here.
+      await refuseOthersDatabase(configured(deps, { apiKey: 'a new key' }))
+      await refuseOthersDatabase(deps)
+    } finally {
+      await atWork.end()
+    }
+    const left = async () => {
+      const { rows } = await ferry.ledger.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name like 'nightferry queue _%'`,
+      )
+      return rows.length
+    }
+    await expect.poll(left, patience).toBe(0)
+    await checkDestination(other)
+    expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.brand)
   })
 
   it('a destination is another where the address or the identifier is, and it is told what would follow', async () => {

@@ -1,6 +1,11 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { StreamReadingTable, StreamWatermarkTable, WholeReason } from '../../../db/tables/run-tables.ts'
+import type {
+  LookupsRead,
+  StreamReadingTable,
+  StreamWatermarkTable,
+  WholeReason,
+} from '../../../db/tables/run-tables.ts'
 import { forgetSnapshot } from './kept-snapshot.ts'
 
 /** How a stream was last read, and how far its last full comparison lies back by the database's clock. */
@@ -8,6 +13,7 @@ export type StreamReading = Pick<
   Selectable<StreamReadingTable>,
   'capture' | 'server' | 'whole_wanted' | 'query_digest'
 > & {
+  lookups: LookupsRead | null
   whole_ago_ms: number | null
 }
 
@@ -20,11 +26,12 @@ export type StreamWatermark = Selectable<StreamWatermarkTable>
 export async function lockReading(trx: Transaction<Schema>, stream: string): Promise<StreamReading> {
   await sql`insert into stream_reading (stream) values (${stream}) on conflict do nothing`.execute(trx)
   const { rows } = await sql<StreamReading>`
-    select capture, server, whole_wanted, query_digest,
+    select capture, server, whole_wanted, query_digest, lookups,
            (extract(epoch from clock_timestamp() - whole_at) * 1000)::float8 as whole_ago_ms
     from stream_reading where stream = ${stream}
     for update`.execute(trx)
-  return rows[0] ?? { capture: null, server: null, whole_wanted: null, query_digest: null, whole_ago_ms: null }
+  const never = { capture: null, server: null, whole_wanted: null, query_digest: null, lookups: null }
+  return rows[0] ?? { ...never, whole_ago_ms: null }
 }
 
 /** The watermark of a stream, with what it was taken from. */
@@ -37,6 +44,7 @@ type Reading = {
   capture: 'cursor' | 'snapshot'
   server: string | null
   queryDigest: string
+  lookups: LookupsRead
   /** Why all rows were read, if they were. */
   whole: WholeReason | null
   /** Whether a row that did not come is gone at the partner. */
@@ -50,15 +58,15 @@ type Reading = {
  * That a person wanted the stream reread holds for one reading.
  */
 export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
-  const { stream, capture, server, queryDigest, whole, complete, held } = reading
+  const { stream, capture, server, queryDigest, lookups, whole, complete, held } = reading
   const wanted = whole === null || whole === 'reread' || whole === 'clock' ? 'held' : whole
   await sql`
-    insert into stream_reading as known (stream, capture, server, query_digest, whole_at, whole_wanted)
-    values (${stream}, ${capture}, ${server}, ${queryDigest},
+    insert into stream_reading as known (stream, capture, server, query_digest, lookups, whole_at, whole_wanted)
+    values (${stream}, ${capture}, ${server}, ${queryDigest}, ${JSON.stringify(lookups)},
             case when ${complete && !held} then clock_timestamp() end, ${held ? wanted : null}::text)
     on conflict (stream) do update
     set capture = excluded.capture, server = coalesce(excluded.server, known.server),
-        query_digest = excluded.query_digest,
+        query_digest = excluded.query_digest, lookups = excluded.lookups,
         whole_at = coalesce(excluded.whole_at, known.whole_at), whole_wanted = excluded.whole_wanted`.execute(trx)
 }
 

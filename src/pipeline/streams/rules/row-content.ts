@@ -1,3 +1,5 @@
+import { unknownCodeIn } from './unknown-code.ts'
+
 /** A ledger row's content: every value as the partner's server printed it; absent means null. */
 export type RowContent = Readonly<Record<string, unknown>>
 
@@ -131,12 +133,20 @@ export function checkText(name: string, value: string, maxLength: number): strin
   }
   const found = control.exec(value)
   if (found !== null) {
+    const unknown = unknownCodeReason(name, value)
+    if (unknown !== null) return unknown
     const code = found[0].charCodeAt(0)
     const why = code === 0 ? ', which can be neither stored nor sent' : code > 0x7f ? ': is its encoding right?' : ''
     return `${name} holds the control character ${codePoint(code)} at position ${found.index + 1}${why}`
   }
   if (!value.isWellFormed()) return `${name} holds half of a surrogate pair: it was cut in the middle of a character`
   return null
+}
+
+/** What is wrong with a text that stands for a code which no lookup knows; null where it is none. Pure. */
+export function unknownCodeReason(name: string, text: string): string | null {
+  const unknown = unknownCodeIn(text)
+  return unknown === null ? null : `${name} '${shown(unknown.code)}'${unknown.why}`
 }
 
 function codePoint(code: number): string {
