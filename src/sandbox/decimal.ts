@@ -23,12 +23,13 @@ export function multiply(left: Decimal, right: Decimal): Decimal {
   return { units: left.units * right.units, scale: left.scale + right.scale }
 }
 
-/** Non-negative `left` over positive `right`, rounded half up to `scale` decimals. */
+/** `left` over positive `right`, rounded to `scale` decimals; a half is rounded away from zero. */
 export function divide(left: Decimal, right: Decimal, scale: number): Decimal {
   const common = Math.max(left.scale, right.scale)
   const numerator = at(left, common) * 10n ** BigInt(scale)
   const denominator = at(right, common)
-  return { units: (2n * numerator + denominator) / (2n * denominator), scale }
+  const half = numerator < 0n ? -denominator : denominator
+  return { units: (2n * numerator + half) / (2n * denominator), scale }
 }
 
 /** Plain decimal text without superfluous zeros. */

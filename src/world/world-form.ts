@@ -156,7 +156,7 @@ export const worldCompany = z.strictObject({
     .default([])
     .describe('The groups that it is in; in none: no profile can use it, and mappings find it.'),
   properties: valuesByProperty.describe(
-    'Values by custom property; those of an identifier are the ids under which partners know the company.',
+    'Lists of texts, by custom property; of an identifier: the ids under which partners know the company.',
   ),
   automaticYearlyCalculation: z.boolean().default(false),
   automaticPublishing: z.boolean().default(false),

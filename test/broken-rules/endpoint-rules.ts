@@ -183,6 +183,7 @@ export const endpointRules = (): BrokenRule[] => [
     }
   }),
   broken('limits/answers', '50,001 rows are taken', () => takesTooMany()),
+  broken('limits/answers', 'answers and omissions are counted apart', () => takesTooMany(isFewOfEach)),
   broken('limits/answers', 'more than 10,000 rows are refused', () => ({
     instead: ({ method, path, asked }) =>
       method === 'POST' && path.endsWith('/framework-answers/upsert') && JSON.stringify(asked()).length > 500_000
@@ -302,11 +303,19 @@ export const endpointRules = (): BrokenRule[] => [
   ),
 ]
 
-function takesTooMany(): Hooks {
+/** Whether the answers of a body are no more than 50,000, and neither are its omissions. */
+function isFewOfEach(body: unknown): boolean {
+  const periods = objectsOf(at(body, 'companies')).flatMap((company) => objectsOf(company.periods))
+  return (['answers', 'omissions'] as const).every(
+    (list) => periods.reduce((sum, period) => sum + objectsOf(period[list]).length, 0) <= 50_000,
+  )
+}
+
+function takesTooMany(taken: (body: unknown) => boolean = () => true): Hooks {
   const correlationId = crypto.randomUUID()
   return {
-    answer: ({ path, answer }) => {
-      if (path.endsWith('/framework-answers/upsert') && answer.status === 400) {
+    answer: ({ path, asked, answer }) => {
+      if (path.endsWith('/framework-answers/upsert') && answer.status === 400 && taken(asked())) {
         Object.assign(answer, { status: 200, json: { correlationId } })
       }
       if (path.endsWith(`/tasks/${correlationId}`)) {

@@ -36,6 +36,19 @@ describe('what reaches no endpoint', () => {
       400,
       'host_missing',
     ],
+    [
+      'a request that expects what nobody knows',
+      () => get('/api/v1/frameworks/none', 'expect: something\r\n'),
+      404,
+      'framework_not_found',
+    ],
+    ['a request for a tunnel', () => answerTo('CONNECT example.com:443 HTTP/1.1\r\n\r\n'), 400, 'request_malformed'],
+    [
+      'a request for a tunnel to the server of files',
+      () => answerTo('CONNECT example.com:443 HTTP/1.1\r\n\r\n', sandbox.filesUrl),
+      400,
+      'request_malformed',
+    ],
     ['a head that is too large', () => get('/', `x: ${'a'.repeat(20_000)}\r\n`), 431, 'request_malformed'],
   ])(
     'what reaches no endpoint is answered with an errorCode and a message: %s',

@@ -99,6 +99,63 @@ describe('re-sending', () => {
     expect(again?.nextAttemptAt).toBe(new Date(world.clock.now() + 5 * minuteMs).toISOString())
   })
 
+  it('sends a delivery again at once that is re-sent during an attempt which fails, and goes on with its ladder', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    const asked = Promise.withResolvers<() => void>()
+    world.receiver.answer((response) => asked.resolve(() => response.writeHead(500).end()))
+    await oneEvent(world)
+    world.dispatch()
+    const fail = await asked.promise
+    const [underWay] = await world.log(id)
+    expect(await world.resend(id, underWay?.id ?? '')).toBe(202)
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    fail()
+    const [again] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(2))
+    expect(again).toMatchObject({
+      status: 'queued',
+      nextAttemptAt: new Date(world.clock.now() + 5 * minuteMs).toISOString(),
+    })
+  })
+
+  it('begins the ladder again for a delivery that is re-sent during the last attempt, and that attempt fails', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    await oneEvent(world)
+    await world.sandbox.pool.query('update sandbox.webhook_delivery set attempted = 5')
+    const asked = Promise.withResolvers<() => void>()
+    world.receiver.answer((response) => asked.resolve(() => response.writeHead(500).end()))
+    world.dispatch()
+    const fail = await asked.promise
+    const [last] = await world.log(id)
+    expect(await world.resend(id, last?.id ?? '')).toBe(202)
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    fail()
+    const [again] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(2))
+    expect(again).toMatchObject({
+      status: 'queued',
+      nextAttemptAt: new Date(world.clock.now() + minuteMs).toISOString(),
+    })
+  })
+
+  it('does not send a delivery twice that is re-sent during an attempt which arrives', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    const asked = Promise.withResolvers<() => void>()
+    world.receiver.answer((response) => asked.resolve(() => response.writeHead(204).end()))
+    await oneEvent(world)
+    world.dispatch()
+    const arrive = await asked.promise
+    const [underWay] = await world.log(id)
+    expect(await world.resend(id, underWay?.id ?? '')).toBe(202)
+    world.receiver.answer((response) => void response.writeHead(204).end())
+    arrive()
+    await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
+    await world.test(id)
+    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
+    expect((await world.log(id)).map(({ attempts }) => attempts.length)).toEqual([1, 1])
+  })
+
   it('re-sending is refused with 409 for what has arrived, and while the webhook is disabled; unknown ones are 404', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)

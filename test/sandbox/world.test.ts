@@ -42,6 +42,10 @@ describe('decimals', () => {
     expect(formatDecimal(multiply(decimal('1000.50'), decimal('0.20705')))).toBe('207.153525')
     expect(formatDecimal(divide(decimal('2'), decimal('3'), 6))).toBe('0.666667')
     expect(formatDecimal(divide(decimal('1'), decimal('0.125'), 6))).toBe('8')
+    expect(formatDecimal(divide(decimal('-2'), decimal('3'), 6))).toBe('-0.666667')
+    expect(formatDecimal(divide(decimal('-1'), decimal('3'), 6))).toBe('-0.333333')
+    expect(formatDecimal(divide(decimal('-1'), decimal('3'), 0))).toBe('0')
+    expect(formatDecimal(divide(decimal('-1'), decimal('2'), 0))).toBe('-1')
     expect(formatDecimal(decimal('-0.50'))).toBe('-0.5')
   })
 

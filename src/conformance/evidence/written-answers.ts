@@ -174,13 +174,12 @@ function sentEntry(bench: Bench, hotel: Hotel, periods: readonly SentPeriod[]): 
 function badEntries(bench: Bench, hotel: Hotel, questionId: string): WireObject[] {
   const names = bench.contract.names.frameworkAnswers
   const { year } = hotel.writing
-  const unknownAnswer = { [names.dataPointId]: randomUUID(), [names.answer]: { [names.boolean]: true } }
   const omission = (id: string) => ({ [names.questionId]: id })
   return [
     entry(bench, byValue(bench, hotel), [
       {
         ...period(bench, 'monthly', year, 5),
-        [names.answers]: [unknownAnswer],
+        [names.answers]: [unknownAnswer(names)],
         [names.omissions]: [omission(randomUUID())],
       },
     ]),
@@ -200,14 +199,24 @@ export function omissionBody(bench: Pick<Bench, 'contract'>, hotel: Hotel, quest
   return { [names.companies]: [entry(bench, byId(bench, hotel.companyId), [omitted])] }
 }
 
-/** So many rows, none of which can be stored. */
-export function omissionsOfNobody({ contract }: Pick<Bench, 'contract'>, rows: number, year: number): WireObject {
+/** So many rows, none of which can be stored: half of them answers, because the limit counts both together. */
+export function rowsOfNobody({ contract }: Pick<Bench, 'contract'>, rows: number, year: number): WireObject {
   const names = contract.names.frameworkAnswers
-  const omissions = Array.from({ length: rows }, () => ({ [names.questionId]: randomUUID() }))
-  const periods = [{ [names.periodType]: names.yearly, [names.year]: year, [names.omissions]: omissions }]
-  return {
-    [names.companies]: [{ [names.identifiedBy]: { [names.companyId]: randomUUID() }, [names.periods]: periods }],
+  const answers = Math.floor(rows / 2)
+  const reported = {
+    [names.periodType]: names.yearly,
+    [names.year]: year,
+    [names.answers]: Array.from({ length: answers }, () => unknownAnswer(names)),
+    [names.omissions]: Array.from({ length: rows - answers }, () => ({ [names.questionId]: randomUUID() })),
   }
+  return {
+    [names.companies]: [{ [names.identifiedBy]: { [names.companyId]: randomUUID() }, [names.periods]: [reported] }],
+  }
+}
+
+/** An answer to a data point that does not exist. */
+function unknownAnswer(names: Bench['contract']['names']['frameworkAnswers']): WireObject {
+  return { [names.dataPointId]: randomUUID(), [names.answer]: { [names.boolean]: true } }
 }
 
 function entry({ contract }: Pick<Bench, 'contract'>, identifiedBy: WireObject, periods: WireObject[]): WireObject {

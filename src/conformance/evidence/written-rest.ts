@@ -6,7 +6,7 @@ import { findOnPage, findRecord, type Hotel, mappingEntry, nobody } from './hote
 import { properties } from './reference-evidence.ts'
 import { otherPages, pagesOf } from './searches.ts'
 import { fileAddressIn, runTask, submit } from './task-run.ts'
-import { omissionBody, omissionsOfNobody, writeAnswers } from './written-answers.ts'
+import { omissionBody, rowsOfNobody, writeAnswers } from './written-answers.ts'
 import { calculatorsBody, entryOfNobody } from './written-calculators.ts'
 
 type WrittenMapping = {
@@ -228,13 +228,13 @@ export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
   })
 }
 
-/** The limit of the specification: all rows name a company and a question that exist nowhere. */
+/** The limit of the specification: all rows name a company, and a data point or question, that exist nowhere. */
 const maxAnswers = 50_000
 
 /** As many rows as a request may contain, of nobody; what becomes of its task is not waited for. */
 export function mostAnswers(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   return bench.once('most answers', () => {
-    const body = omissionsOfNobody(bench, maxAnswers, hotel.writing.year)
+    const body = rowsOfNobody(bench, maxAnswers, hotel.writing.year)
     const { frameworkAnswersUpsert } = bench.contract.endpoints
     return submit(bench, 'frameworkAnswersUpsert', frameworkAnswersUpsert, body, { told: false })
   })
@@ -242,7 +242,7 @@ export function mostAnswers(bench: Bench, hotel: Hotel): Promise<TaskRun> {
 
 export function tooManyAnswers(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   return bench.once('too many answers', () => {
-    const body = omissionsOfNobody(bench, maxAnswers + 1, hotel.writing.year)
+    const body = rowsOfNobody(bench, maxAnswers + 1, hotel.writing.year)
     const { frameworkAnswersUpsert } = bench.contract.endpoints
     return runTask(bench, 'frameworkAnswersUpsert', frameworkAnswersUpsert, body, { told: false })
   })

@@ -9,7 +9,7 @@ import { acceptsGzip } from './accepts-gzip.ts'
 import { answerErrors } from './answer-errors.ts'
 import { logRequests } from './request-log.ts'
 import { answeredWithoutHost, requireHost } from './require-host.ts'
-import { unroutableErrors } from './unroutable-errors.ts'
+import { answerUnexpected, unroutableErrors } from './unroutable-errors.ts'
 
 /** Nobody sends a body here. */
 const maxBodyBytes = 1024
@@ -28,6 +28,7 @@ export function buildFileServer(sandbox: Sandbox): FastifyInstance {
     ...unroutableErrors(sandbox),
   })
   answerErrors(server, sandbox, maxBodyBytes)
+  answerUnexpected(server, sandbox)
   requireHost(server)
   logRequests(server, sandbox)
   addFileChaos(server, sandbox)

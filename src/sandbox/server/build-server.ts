@@ -16,7 +16,7 @@ import { refuseForeignHosts, type Whereabouts } from './refuse-foreign-hosts.ts'
 import { logRequests } from './request-log.ts'
 import { answeredWithoutHost, requireHost } from './require-host.ts'
 import { taskOperations } from './task-operations.ts'
-import { unroutableErrors } from './unroutable-errors.ts'
+import { answerUnexpected, unroutableErrors } from './unroutable-errors.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
 const maxBodyBytes = 256 * 1024 * 1024
@@ -42,6 +42,7 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
   server.addHook('onSend', async (_request, reply) => {
     reply.header('date', new Date(sandbox.clock.now()).toUTCString())
   })
+  answerUnexpected(server, sandbox)
   requireHost(server)
   refuseForeignHosts(server, options)
   addRequestChaos(server, sandbox)

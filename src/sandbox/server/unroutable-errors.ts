@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Sandbox } from '../running-sandbox.ts'
 import { logRequest } from './request-log.ts'
 
@@ -19,13 +19,28 @@ export function unroutableErrors(sandbox: Sandbox) {
     /** Bytes that are no HTTP, or a head that is too large: there is no request to log. */
     clientErrorHandler: (error: Error & { code?: string }, socket: Duplex) => {
       if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
-      const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-      const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
-      const body = JSON.stringify(
-        tooLarge ? { [errorCode]: 'request_malformed', [message]: 'The head of the request is too large.' } : malformed,
-      )
-      const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}`
-      socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
+      if (error.code !== 'HPE_HEADER_OVERFLOW') return endWith(socket, '400 Bad Request', malformed)
+      const tooLarge = { [errorCode]: 'request_malformed', [message]: 'The head of the request is too large.' }
+      endWith(socket, '431 Request Header Fields Too Large', tooLarge)
     },
   }
+}
+
+/**
+ * Has the server answer two kinds of requests that Node would answer by itself without a body: one that expects what
+ * nobody knows is like any other (RFC 9110, 10.1.1), and one for a tunnel is refused.
+ */
+export function answerUnexpected({ server }: FastifyInstance, { contract }: Pick<Sandbox, 'contract'>): void {
+  const { errorCode, message } = contract.names.error
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy())
+    endWith(socket, '400 Bad Request', { [errorCode]: 'request_malformed', [message]: 'This is no proxy.' })
+  })
+}
+
+function endWith(socket: Duplex, status: string, refusal: Record<string, string>): void {
+  const body = JSON.stringify(refusal)
+  const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}`
+  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
 }

@@ -94,7 +94,8 @@ export async function queueTest(
 
 /**
  * Queues a delivery for at once. One that failed, or was stopped, begins the ladder again; one that waits for its next
- * attempt has it now, and goes on from there. The dispatcher must be woken.
+ * attempt has it now, and goes on from there; one whose attempt is under way has another if that fails. The dispatcher
+ * must be woken.
  * @throws {RequestRefused} 404 when the webhook has no such delivery; 409 when it was delivered, or the webhook is
  * disabled. Spec gap: what a re-send does is not shown beyond its name, docs/spec-gaps.md.
  */

@@ -33,7 +33,7 @@ export async function webhooksWithDue(db: Queryable, due: Due, except: readonly 
 
 /**
  * Takes up to `limit` due deliveries of a webhook. What chaos reorders is taken only when it is asked for, the last
- * first.
+ * first. What is urgent from here on was re-sent during the attempt.
  */
 export async function claimDeliveries(
   db: Queryable,
@@ -47,7 +47,7 @@ export async function claimDeliveries(
          and ($5 = any(coalesce(d.chaos, '{}'))) = $4
        order by case when $4 then -d.sequence else d.sequence end limit $6 for update of d
      ), claimed as (
-       update sandbox.webhook_delivery d set sending = true from due where d.id = due.id
+       update sandbox.webhook_delivery d set sending = true, urgent = false from due where d.id = due.id
        returning d.*
      )
      select c.id, c.webhook_id, c.event_id, c.type, c.about, c.body, c.is_test, c.attempted, c.chaos,

@@ -4,8 +4,9 @@ import type { AfterAttempt } from './retry-ladder.ts'
 import type { Attempt } from './send-delivery.ts'
 
 /**
- * Notes an attempt and what becomes of the delivery, unless it was stopped meanwhile and the attempt failed. Does
- * nothing when the webhook was deleted.
+ * Notes an attempt and what becomes of the delivery, unless it was stopped meanwhile and the attempt failed. One that
+ * was re-sent meanwhile is urgent: if the attempt failed it has another at once and, where it was the last, the ladder
+ * begins again. Does nothing when the webhook was deleted.
  */
 export async function noteAttempt(
   db: Queryable,
@@ -15,9 +16,12 @@ export async function noteAttempt(
   const { attempt, after } = noted
   await db.query(
     `with delivery as (
-       update sandbox.webhook_delivery set sending = false, urgent = false, held = false, attempted = attempted + 1,
-         status = case when status = 'queued' or $2 = 'delivered' then $2 else status end,
-         next_attempt_at = case when status = 'queued' then $3::timestamptz end
+       update sandbox.webhook_delivery set sending = false, held = false, urgent = urgent and $2 <> 'delivered',
+         attempted = case when urgent and $2 = 'failed' then 0 else attempted + 1 end,
+         status = case when $2 = 'delivered' or (status = 'queued' and not (urgent and $2 = 'failed')) then $2
+                       else status end,
+         next_attempt_at = case when urgent and $2 = 'failed' then next_attempt_at
+                                when status = 'queued' then $3::timestamptz end
        where id = $1 returning id
      )
      insert into sandbox.webhook_attempt
