@@ -35,6 +35,13 @@ test('a hotel that gets another id leaves its old mapping as drift alone, is sho
   expect(await night()).toEqual(well)
   expect(await drift()).toEqual(['gone properties H-0001'])
   expect(await shown()).toEqual(['H-0002', 'X-0001'])
+  const inShort = async (hotel: string) => ((await call('trace', hotel)) as { in_short: string[] }).in_short
+  expect((await inShort('H-0001')).slice(0, 2)).toEqual([
+    expect.stringMatching(/^All \d+ rows are gone in your database; nothing of them is sent/),
+    'Its company is also that of X-0001.',
+  ])
+  expect((await inShort('X-0001'))[0]).toMatch(/^All \d+ rows are accepted\.$/)
+  expect((await inShort('X-0001')).join(' ')).not.toContain('H-0001')
   // It is taken back: the id that was mapped last is gone.
   await rename('X-0001', 'H-0001')
   expect(await night()).toEqual(well)

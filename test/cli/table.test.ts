@@ -53,6 +53,25 @@ test.each([30, 20])(
   },
 )
 
+test('a list of cells has numbers that stand side by side on lines of their own, and loses none', () => {
+  const counts = Array.from({ length: 12 }, (_, index) => `count ${index}`)
+  const cells = counts.map((_, index) => index * 1000)
+  const text = table(['stream', ...counts, 'since'], [['calculator_inputs', ...cells, '2026-11-22 02:00:05']], 80)
+  expect(text.split('\n')).toEqual([
+    '──────────────────',
+    'stream  calculator_inputs',
+    'count 0 0, count 1 1000, count 2 2000, count 3 3000, count 4 4000, count 5 5000,',
+    'count 6 6000, count 7 7000, count 8 8000, count 9 9000, count 10 10000,',
+    'count 11 11000',
+    'since   2026-11-22 02:00:05',
+  ])
+})
+
+test('the words of a narrow column stay whole where others leave it the room', () => {
+  const text = table(['job', 'started (UTC)', 'why'], [['nightly-sync', '2026-11-22 02:00:05', 'x'.repeat(90)]], 36)
+  expect(text).toMatch(/^nightly-sync {2}2026-11-22 {2}x+$/m)
+})
+
 test('a table without rows shows its columns', () => {
   expect(table(['a', 'b'], [], 80)).toBe('a  b\n────')
 })

@@ -85,7 +85,14 @@ test('a service that moved to another address keeps its acceptances once a perso
   const stopped = await call('run', 'nightly-sync')
   expect(stopped).toMatchObject({ code: 1 })
   expect(stopped.stdout + stopped.stderr).toContain('acts as the same profile (certain')
-  expect(await call('destination', 'same')).toMatchObject({ code: 0 })
+  const runs = await call('runs')
+  expect(runs.stdout).toMatch(/destination_changed: The destination is not the one .{10,200}…$/m)
+  expect((await call('destination')).stdout).toMatch(/^The destination is not the one .+ put back to use\.$/m)
+  const same = await call('destination', 'same')
+  expect(same).toMatchObject({ code: 0 })
+  expect(same.stdout).toMatch(
+    /^(\S+), at http:\/\/\1, is what was called \S+\. Everything that was accepted stays accepted\.$/m,
+  )
   expect(await call('run', 'nightly-sync')).toMatchObject({ code: 0 })
   expect(await standing(world)).toEqual(before)
   expect(await upserts(world.sandboxPool)).toBe(sent)

@@ -17,6 +17,8 @@ type Request = {
   inferred: number
   rejected: number
   unknown: number
+  attempted_at: string | null
+  terminal_at: string | null
 }
 type StreamLine = Record<string, number | string | null> & { stream: string }
 type Search = {
@@ -297,6 +299,12 @@ function sumOf(streams: StreamLine[]): StreamLine {
 }
 
 /** The status of a request's task, but where the request ended without it: there it stays as it was last seen. */
+/** How long the service took, as the report of the verb says it. */
+function tookOf({ attempted_at = null, terminal_at = null }: Partial<Request> = {}): string {
+  if (attempted_at === null || terminal_at === null) return ''
+  return durationWords(new Date(terminal_at).getTime() - new Date(attempted_at).getTime())
+}
+
 function statusOf(state: string, task: string | null | undefined): string {
   return ['abandoned', 'lost', 'refused'].includes(state) ? state : (task ?? state)
 }
@@ -364,10 +372,7 @@ function Waves({
           },
           {
             name: 'Took',
-            of: ({ attempted_at, settled_at }) =>
-              attempted_at === null || settled_at === null
-                ? ''
-                : durationWords(new Date(settled_at).getTime() - new Date(attempted_at).getTime()),
+            of: ({ submission_id }) => tookOf(reported.get(submission_id)),
             kind: 'number',
           },
           // Last, because it is as wide as the rest, and two nights share the width.

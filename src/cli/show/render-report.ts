@@ -145,11 +145,13 @@ function took(from: Date | string | null, to: Date | string | null): string {
   return from === null || to === null ? '–' : duration(new Date(to).getTime() - new Date(from).getTime())
 }
 
-function notAccepted({ refused: rows }: RunReport): string {
+function notAccepted({ refused: rows, streams: read }: RunReport): string {
   if (rows.length === 0) return ''
+  // Of a run that neither read nor sent, all of it is of others; its verdict says nothing of these rows.
+  const when = read.length === 0 ? ' in earlier runs' : ''
   const shown = rows.slice(0, rowsShown)
   const more = rows.length > shown.length ? '\n… nightferry rejected, invalid and unknown show all of them' : ''
-  return `What was not accepted, and why\n${table(
+  return `What was not accepted${when}, and why\n${table(
     ['hotel', 'stream', 'by', 'reason'],
     shown.map((row) => [
       shortened(row.partner_id, 24),

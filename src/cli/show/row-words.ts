@@ -238,21 +238,37 @@ export function headlines(
     ],
     [
       count('gone'),
-      (what) => `${what} gone in your database; nothing of them is sent, and what the service took stays there`,
+      (what) =>
+        `${there === 0 && rows.length > 1 ? `All ${what} are` : what} gone in your database; nothing of them is sent, and what the service took stays there`,
     ],
   ]
   const waiting = sentences.filter(([number]) => number > 0).map(([number, say]) => `${say(counted(number, 'row'))}.`)
-  const head =
-    waiting.length === 0
-      ? `All ${counted(there, 'row')} are accepted.`
-      : `${accepted} of ${counted(there, 'row')} are accepted.`
+  const head = there === 0 ? [] : [acceptedWords(accepted, there)]
   const unlike = differences.filter(({ kind }) => kind !== 'foreign').length
   const differ = unlike > 0 ? [`${counted(unlike, 'input')} came back otherwise than sent, or not at all.`] : []
   const others = row_differences.length + more.row_differences
   const otherwise =
     others > 0 ? [`${counted(others, 'row')} the service shows otherwise than sent, or not at all.`] : []
   const kept = suspended === null ? [] : [suspensionWords(suspended)]
-  return [...kept, head, ...waiting, cameBack(company), ...differ, ...otherwise]
+  return [...kept, ...head, ...waiting, ...sharedCompany(company, there), cameBack(company), ...differ, ...otherwise]
+}
+
+function acceptedWords(accepted: number, there: number): string {
+  if (accepted < there) return `${accepted} of ${counted(there, 'row')} ${there === 1 ? 'is' : 'are'} accepted.`
+  return there === 1 ? 'Its only row is accepted.' : `All ${counted(there, 'row')} are accepted.`
+}
+
+/** Hotels that a sentence names; the JSON has all of them. */
+const hotelsNamed = 5
+
+/** That other hotels are the same company, such as the one that this is called by now. */
+function sharedCompany(company: PartnerTrace['company'], there: number): string[] {
+  const others = company?.other_hotels ?? []
+  if (others.length === 0) return []
+  const more = others.length > hotelsNamed ? [`${others.length - hotelsNamed} more`] : []
+  const named = new Intl.ListFormat('en-GB').format([...others.slice(0, hotelsNamed), ...more])
+  const mapped = `Its company is also that of ${named}`
+  return [there === 0 ? `${mapped}.` : `${mapped}: what one of them sends overwrites what the other sent.`]
 }
 
 /** That nothing of a hotel is sent, also where nothing is pending by now. */

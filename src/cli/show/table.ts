@@ -8,8 +8,8 @@ const gap = 2
 
 /**
  * A table for a terminal: numbers to the right, text to the left, wide scripts counted as wide. Where it is wider than
- * `width`, the widest columns of text become narrower and their cells go on in further lines; nothing is cut off. Where
- * even that does not fit, each row becomes a list of its cells.
+ * `width`, the widest columns of text become narrower and their cells go on in further lines, with words broken only
+ * where they have to be; nothing is cut off. Where even that does not fit, each row becomes a list of its cells.
  */
 export function table(columns: readonly string[], rows: readonly (readonly Cell[])[], width = tableWidth()): string {
   const headers = columns.map(readable)
@@ -18,8 +18,9 @@ export function table(columns: readonly string[], rows: readonly (readonly Cell[
   const natural = headers.map((header, column) =>
     Math.max(textWidth(header), ...texts.map((row) => textWidth(row[column] ?? ''))),
   )
-  const widths = narrowed(natural, numeric, width - gap * (columns.length - 1))
-  if (widths === null) return asLists(headers, texts, width)
+  const whole = headers.map((header, column) => longestWord([header, ...texts.map((row) => row[column] ?? '')]))
+  const widths = narrowed(natural, numeric, whole, width - gap * (columns.length - 1))
+  if (widths === null) return asLists(headers, texts, numeric, width)
   const lines = (cells: readonly string[]) => {
     const wrapped = cells.map((cell, column) => wrap(cell, widths[column] ?? 0))
     const height = Math.max(...wrapped.map(({ length }) => length))
@@ -40,11 +41,33 @@ export function table(columns: readonly string[], rows: readonly (readonly Cell[
 
 /** A column of text that is narrower can hardly be read. */
 const narrowestText = 10
+/** Words up to this length, such as the names of jobs, streams and kinds, stay whole where there is room for it. */
+const longestWhole = 24
 
-/** Widths that fit, taken from the widest columns first; null where there are none. Numbers are never broken. */
-function narrowed(natural: readonly number[], numeric: readonly boolean[], room: number): number[] | null {
-  const least = natural.map((wide, column) => (numeric[column] ? wide : Math.min(wide, narrowestText)))
-  if (sum(least) > room) return null
+/** The longest of those words of a column that are to stay whole. */
+function longestWord(texts: readonly string[]): number {
+  const words = texts.flatMap((text) => text.split(' ')).map(textWidth)
+  return words.reduce((longest, wide) => (wide <= longestWhole ? Math.max(longest, wide) : longest), 0)
+}
+
+/**
+ * Widths that fit, taken from the widest columns first; null where there are none. Numbers are never broken.
+ * @param whole how wide the words of each column are. Where there is no room for all, the longest are broken.
+ */
+function narrowed(
+  natural: readonly number[],
+  numeric: readonly boolean[],
+  whole: readonly number[],
+  room: number,
+): number[] | null {
+  const narrowest = natural.map((wide, column) => (numeric[column] ? wide : Math.min(wide, narrowestText)))
+  const least = natural.map((wide, column) => Math.min(wide, Math.max(narrowest[column] ?? 0, whole[column] ?? 0)))
+  while (sum(least) > room) {
+    const over = least.map((wide, column) => (wide > (narrowest[column] ?? 0) ? wide : 0))
+    const longest = Math.max(...over)
+    if (longest === 0) return null
+    least[over.indexOf(longest)] = longest - 1
+  }
   const widths = [...natural]
   for (let over = sum(widths) - room; over > 0; over = sum(widths) - room) {
     const open = widths.flatMap((wide, column) => (wide > (least[column] ?? 0) ? [{ wide, column }] : []))
@@ -95,22 +118,55 @@ function beginningOf(text: string, width: number): string {
   return taken
 }
 
-function asLists(headers: readonly string[], texts: readonly (readonly string[])[], width: number): string {
-  const label = Math.max(0, ...headers.map((header) => textWidth(header)))
+/** Numbers side by side, from this many on, share lines: a row of twelve counts would fill half a screen. */
+const sharingNumbers = 3
+
+/** Each row as a list of its cells; numbers that stand side by side share lines. */
+function asLists(
+  headers: readonly string[],
+  texts: readonly (readonly string[])[],
+  numeric: readonly boolean[],
+  width: number,
+): string {
+  const shares = headers.map((_, column) => sharesLines(numeric, column))
+  const label = Math.max(0, ...headers.map((header, column) => (shares[column] ? 0 : textWidth(header))))
   const beside = Math.max(1, width - label - gap)
   const rule = '─'.repeat(Math.min(width, label + gap + narrowestText))
   if (texts.length === 0) return [headers.join(', '), rule].join('\n')
   return texts
     .flatMap((row) => [
       rule,
-      ...headers.flatMap((header, column) =>
-        wrap(row[column] ?? '', beside).map((part, line) => {
+      ...headers.flatMap((header, column) => {
+        if (shares[column]) return shares[column - 1] ? [] : sharedLines(headers, row, shares, column, width)
+        return wrap(row[column] ?? '', beside).map((part, line) => {
           const head = line === 0 ? header : ''
           return `${head}${' '.repeat(label - textWidth(head) + gap)}${part}`.trimEnd()
-        }),
-      ),
+        })
+      }),
     ])
     .join('\n')
+}
+
+/** Whether a column is one of several numbers side by side. */
+function sharesLines(numeric: readonly boolean[], column: number): boolean {
+  if (!numeric[column]) return false
+  const from = numeric.lastIndexOf(false, column) + 1
+  const end = numeric.indexOf(false, column)
+  return (end === -1 ? numeric.length : end) - from >= sharingNumbers
+}
+
+/** The numbers from a column on, each with its name, in lines that break between two of them. */
+function sharedLines(
+  headers: readonly string[],
+  row: readonly string[],
+  shares: readonly boolean[],
+  column: number,
+  width: number,
+): string[] {
+  const end = shares.indexOf(false, column)
+  const named = headers.slice(column, end === -1 ? undefined : end).map((header, at) => `${header} ${row[column + at]}`)
+  const unbroken = named.map((one) => one.replaceAll(' ', '\u00a0')).join(', ')
+  return wrap(unbroken, width).map((line) => line.replaceAll('\u00a0', ' '))
 }
 
 /** What nearly every text for people is made of, each one column wide. */

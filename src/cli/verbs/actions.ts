@@ -68,6 +68,7 @@ function asTable(rows: readonly Action[]): string {
       row.submission_id,
       row.rows,
       Object.entries(row.asked)
+        .filter(([, value]) => value !== '')
         .map(([name, value]) => `${name} ${value}`)
         .join(', ') || null,
       row.result,

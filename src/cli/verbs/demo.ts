@@ -4,13 +4,17 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { withoutSettings } from '../../config/environment.ts'
 import { loadConfig } from '../../config/load-config.ts'
+import { requireService } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { grouped } from '../../counted.ts'
-import { createPool } from '../../db/database.ts'
+import { createDatabase, createPool } from '../../db/database.ts'
+import { schemaName } from '../../db/migrate-to-latest.ts'
 import { lockDemo } from '../../demo/lock-demo.ts'
 import { createPartnerDatabase } from '../../demo/partner/create-partner-database.ts'
 import { addedHotelNumber, applySecondNight, type SecondNight } from '../../demo/partner/second-night.ts'
 import type { Cluster } from '../../embedded/open-cluster.ts'
+import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
+import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from '../cli.ts'
 import { openEmbedded } from '../open-embedded.ts'
 import { openFerry } from '../open-ferry.ts'
@@ -50,13 +54,17 @@ export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
         log: { level: 'warn' },
       }
       const nights = await twoNights(cli, settings, options, partnerUrl)
-      if (options.json)
-        printJson(
-          cli.stdout,
-          nights.map(({ document }) => document),
-        )
-      whereToLook(cli, startedAt)
-      if (options.json !== true && cli.stdout.isTTY === true && cli.stderr.isTTY === true) await stayUp(cli, settings)
+      try {
+        if (options.json)
+          printJson(
+            cli.stdout,
+            nights.map(({ document }) => document),
+          )
+        whereToLook(cli, startedAt)
+        if (options.json !== true && cli.stdout.isTTY === true && cli.stderr.isTTY === true) await stayUp(cli, settings)
+      } finally {
+        await moveToItsAddress(cluster.url(config.database.name), config)
+      }
       return nights.some(({ code }) => code === exitCodes.failed) ? exitCodes.failed : exitCodes.well
     } finally {
       await service.stop()
@@ -84,8 +92,10 @@ async function makePartner(cli: Cli, url: string, { hotels, seed }: DemoOptions)
   }
 }
 
+const demoPool = { max: 2, applicationName: 'nightferry demo', onIdleError: () => {} }
+
 function partnerPool(url: string) {
-  return createPool(url, { max: 2, applicationName: 'nightferry demo', searchPath: 'public', onIdleError: () => {} })
+  return createPool(url, { ...demoPool, searchPath: 'public' })
 }
 
 async function twoNights(cli: Cli, config: Config, options: DemoOptions, partnerUrl: string): Promise<RunEnded[]> {
@@ -109,6 +119,25 @@ async function dayBetween(cli: Cli, partnerUrl: string, options: DemoOptions): P
   const pool = partnerPool(partnerUrl)
   try {
     return await applySecondNight(pool, { ...options, asOf: cli.now() })
+  } finally {
+    await pool.end()
+  }
+}
+
+/**
+ * The sandbox of the nights stood at a free port. People start it again at the address of `config/demo.yaml`, so the
+ * ledger says that it is there: else their next run would take it for another service.
+ */
+async function moveToItsAddress(ledgerUrl: string, config: Config): Promise<void> {
+  const configured = configuredDestination({ required: requireService(config) })
+  const pool = createPool(ledgerUrl, { ...demoPool, searchPath: schemaName })
+  try {
+    const db = createDatabase(pool)
+    const { destination_id: id } = await destinationInUse(db)
+    await db.transaction().execute(async (trx) => {
+      await bindDestination(trx, id, { ...configured, name: new URL(configured.origin).host })
+      await addKey(trx, id, configured.fingerprint, 'certain', 'the demo made the service')
+    })
   } finally {
     await pool.end()
   }

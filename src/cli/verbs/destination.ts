@@ -60,7 +60,7 @@ async function show(cli: Cli, deps: Stages, options: DestinationOptions): Promis
         ]),
       ),
     )
-    if (words !== null) printLine(cli.stdout, readable(`\n${words}.`))
+    if (words !== null) printLine(cli.stdout, `\n${readable(words)}.`)
   }
   return change === null ? exitCodes.well : exitCodes.partial
 }
@@ -90,8 +90,11 @@ async function decidedOn(
   )
 }
 
-function decidedWords(decision: Decision, { destination: name, was, made, lost }: Decided): string {
-  if (decision === 'same') return `${name} stands for what was ${was}. Everything that was accepted stays accepted.`
+function decidedWords(decision: Decision, { destination: name, was, address, made, lost }: Decided): string {
+  if (decision === 'same') {
+    const moved = name === was ? `${name} is at ${address} now` : `${name}, at ${address}, is what was called ${was}`
+    return `${moved}. Everything that was accepted stays accepted.`
+  }
   const kept = `What ${was} took is kept, and found again when the configuration points to it.`
   if (lost) {
     return `${name} is in use again, but what it took before is not in this database: a backup must hold all schemas whose names begin with nightferry. The next run sends it every row. ${kept}`

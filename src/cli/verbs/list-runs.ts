@@ -16,7 +16,7 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import { type RunReport, unmatchedWords } from '../../pipeline/report/report.ts'
 import { elsewhereWords } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { duration, moment } from '../show/readable.ts'
+import { duration, moment, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
@@ -56,13 +56,18 @@ export async function runs(cli: Cli, options: RunsOptions): Promise<ExitCode> {
               run.finished_at === null ? '–' : duration(run.finished_at.getTime() - run.started_at.getTime()),
               run.state === 'running' ? `at ${run.step}` : run.state,
               run.verdict,
-              run.failure ? `${run.failure.code}: ${run.failure.message}` : remarksInShort(run),
+              run.failure
+                ? shortened(`${run.failure.code}: ${run.failure.message}`, shownOfFailure)
+                : remarksInShort(run),
             ]),
           ),
     )
     return exitCodes.well
   })
 }
+
+/** Of a failure the list shows the beginning, for there are many runs; `nightferry report` prints all of it. */
+const shownOfFailure = 200
 
 /** The first of what a run's report remarks, and how many more there are: of the last run `status` shows all. */
 function remarksInShort({ report }: Pick<Run, 'report'>): string {
@@ -79,10 +84,14 @@ export type SubmissionsOptions = CommonOptions & {
   partnerId?: string
 }
 
-/** What there is to say of a request beside its counts. */
-function said(s: SubmissionReport): string {
+/**
+ * What there is to say of a request beside its counts.
+ * @param parts of the same run, into which it was split.
+ */
+function said(s: SubmissionReport, parts: readonly SubmissionReport[]): string {
   return [
     s.parent_id === null ? '' : `part of ${s.parent_id}`,
+    parts.length === 0 ? '' : `split into ${parts.map(({ submission_id }) => submission_id).join(' and ')}`,
     s.error_code === null ? '' : `${s.error_code}: ${s.error_message ?? ''}`,
     s.unmatched === 0 ? '' : `${s.unmatched} unmatched, such as ${s.unmatched_examples.map(unmatchedWords).join('; ')}`,
   ]
@@ -110,7 +119,7 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
       cli.stdout,
       found.length === 0
         ? nothingSent(runId, others, runId === undefined ? await newestElsewhere(db) : null)
-        : submissionsTable(found),
+        : `${submissionsTable(found)}\n\nnightferry submissions <no> lists the rows of one, with what became of each.`,
     )
     if (found.length > 0) for (const line of others) printLine(cli.stdout, line)
     return exitCodes.well
@@ -119,6 +128,7 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
 
 /** Requests as a person reads them, one a line. */
 export function submissionsTable(found: readonly SubmissionReport[]): string {
+  const partsOf = Map.groupBy(found, ({ parent_id }) => parent_id)
   return table(
     [
       'no',
@@ -148,7 +158,7 @@ export function submissionsTable(found: readonly SubmissionReport[]): string {
       s.unknown,
       moment(s.attempted_at),
       moment(s.settled_at),
-      said(s),
+      said(s, partsOf.get(s.submission_id) ?? []),
     ]),
   )
 }

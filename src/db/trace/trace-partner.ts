@@ -128,6 +128,8 @@ export type TracedCompany = {
   calculators_not_renewed_since: Date | null
   /** When the last search ended of which every page was loaded. */
   searched_at: Date | null
+  /** The other hotels that are mapped to it and that the partner has. */
+  other_hotels: string[]
 }
 
 /** Which company a hotel is at the service, and what searches brought back of it; null while it is not mapped. */
@@ -157,7 +159,13 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
             ) ended
             where kind = 'calculators_search' and submission.state <> 'abandoned'
               and run.destination_id = destination_in_use() and ended.whole
-            order by submission_id desc limit 1) as searched_at
+            order by submission_id desc limit 1) as searched_at,
+           array(select other.partner_id from mapping other
+                 where other.company_id = mapping.company_id and other.partner_id <> mapping.partner_id
+                   and exists (select from source_row
+                               where stream = 'properties' and source_row.partner_id = other.partner_id
+                                 and gone_at is null)
+                 order by other.partner_id collate "C") as other_hotels
     from mapping
     left join companies on companies.company_id = mapping.company_id
     -- The view of companies shows the mark of a name alike.

@@ -46,8 +46,12 @@ export const nameAtFirst = 'first'
 export async function nameWithoutSaying(db: Database): Promise<string | null> {
   const [only, ...others] = await allDestinations(db)
   if (only === undefined || others.length > 0) return null
-  const host = only.origin === null ? null : new URL(only.origin).host
-  return only.name === nameAtFirst || only.name === host ? only.name : null
+  return isCalledByHost(only) ? only.name : null
+}
+
+/** Whether nobody gave a destination its name. Pure. */
+export function isCalledByHost({ name, origin }: Destination): boolean {
+  return name === nameAtFirst || (origin !== null && name === new URL(origin).host)
 }
 
 /** Whether a key is known to act as the profile of a destination. */

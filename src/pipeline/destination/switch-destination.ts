@@ -15,13 +15,14 @@ import {
   bindDestination,
   destinationInUse,
   forgetKeyId,
+  isCalledByHost,
   isKnownKey,
   mayBeAt,
   mayBeNamedBy,
 } from './find-destination.ts'
 
 /** `made`: it is new. `lost`: it was used before, and what it took then is not in this database. */
-export type Decided = { destination: string; was: string; made: boolean; lost: boolean }
+export type Decided = { destination: string; was: string; address: string | null; made: boolean; lost: boolean }
 
 type Decision = { actor: Actor; at: Date; name?: string }
 
@@ -36,9 +37,11 @@ export async function sameDestination(
   { actor, at, name }: Decision,
 ): Promise<Decided> {
   const configured = configuredDestination(deps)
-  const kept = name ?? inUse.name
-  await deps.db.transaction().execute(async (trx) => {
+  const address = addressOf(configured)
+  const kept = await deps.db.transaction().execute(async (trx) => {
     await refuseWhileRunning(trx)
+    const host = new URL(configured.origin).host
+    const kept = name ?? (isCalledByHost(inUse) ? await freeName(trx, host, inUse.destination_id) : inUse.name)
     await refuseTakenName(trx, kept, inUse.destination_id)
     await bindDestination(trx, inUse.destination_id, { ...configured, name: kept })
     await addKey(trx, inUse.destination_id, configured.fingerprint, 'told', `${actor.user} said so`)
@@ -50,9 +53,10 @@ export async function sameDestination(
       asked: askedOf('same', configured),
       result: `${inUse.name} is the same under a new name`,
     })
+    return kept
   })
-  deps.logger.warn({ destination: kept, was: inUse.name, address: addressOf(configured) }, 'destination_renamed')
-  return { destination: kept, was: inUse.name, made: false, lost: false }
+  deps.logger.warn({ destination: kept, was: inUse.name, address }, 'destination_renamed')
+  return { destination: kept, was: inUse.name, address, made: false, lost: false }
 }
 
 /**
@@ -84,9 +88,10 @@ export async function otherDestination(
       asked: askedOf('other', configured),
       result: `${wanted} is in use instead of ${inUse.name}`,
     })
-    return { destination: wanted, was: inUse.name, made: known === null, lost: known !== null && empty }
+    const lost = known !== null && empty
+    return { destination: wanted, was: inUse.name, address: addressOf(configured), made: known === null, lost }
   })
-  deps.logger.warn({ ...decided, address: addressOf(configured) }, 'destination_switched')
+  deps.logger.warn({ ...decided }, 'destination_switched')
   return decided
 }
 
@@ -142,8 +147,10 @@ async function refuseTakenName(trx: Transaction<Schema>, name: string, own: numb
   throw new ActionRefused('name_taken', `Another destination is called ${name}. Give this one a name with --name`)
 }
 
-async function freeName(trx: Transaction<Schema>, wanted: string): Promise<string> {
-  const names = new Set((await trx.selectFrom('destination').select('name').execute()).map(({ name }) => name))
+/** @param own the destination that is to be called so: its own name is free. */
+async function freeName(trx: Transaction<Schema>, wanted: string, own: number | null = null): Promise<string> {
+  const known = await trx.selectFrom('destination').select(['destination_id', 'name']).execute()
+  const names = new Set(known.filter(({ destination_id }) => destination_id !== own).map(({ name }) => name))
   for (let number = 1; ; number++) {
     const name = number === 1 ? wanted : `${wanted} ${number}`
     if (!names.has(name)) return name

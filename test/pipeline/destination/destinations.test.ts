@@ -258,6 +258,25 @@ describe("a person's word", () => {
     expect(await accepted()).toEqual(['H-1'])
   })
 
+  it('a destination that nobody named is called by its host, also once that is another; a name that was given stays', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    const first = configured(deps, { baseUrl: 'https://first.example' })
+    expect(await sameDestination(first, await changeOf(first), said)).toMatchObject({
+      destination: 'first.example',
+      address: 'https://first.example',
+    })
+    const named = configured(deps, { baseUrl: 'https://second.example' })
+    await sameDestination(named, await changeOf(named), { ...said, name: 'production' })
+    const third = configured(deps, { baseUrl: 'https://third.example' })
+    expect(await sameDestination(third, await changeOf(third), said)).toMatchObject({
+      destination: 'production',
+      was: 'production',
+      address: 'https://third.example',
+    })
+  })
+
   it('a word that it is another begins with nothing, and finds again what the first took when that is back', async () => {
     await using server = await showing({ owned: [ids.property] })
     await using deps = ferry.deps(server.url)
