@@ -280,8 +280,8 @@ describe('retry', () => {
     expect({ total, streams }).toEqual({
       total: 2,
       streams: [
-        { stream: 'framework_answers', rows: 1 },
-        { stream: 'properties', rows: 1 },
+        { stream: 'framework_answers', rows: 1, suspended: 0 },
+        { stream: 'properties', rows: 1, suspended: 0 },
       ],
     })
     expect(rows).toHaveLength(2)

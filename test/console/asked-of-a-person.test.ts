@@ -26,7 +26,7 @@ async function marks(
   await of.route(new RegExp(`v1/rows/${verb}`), async (route) => {
     asked.push(bodyOf(route.request()))
     await until()
-    const streams = [{ stream: 'properties', rows: 3, known: 9 }]
+    const streams = [{ stream: 'properties', rows: 3, suspended: 0, known: 9 }]
     await route.fulfill({ json: { total: 3, streams, rows: [], beyond_guard: [], ...more } })
   })
   return asked
@@ -122,6 +122,16 @@ it('a resend says in its preview what becomes of rows that changed since they we
   await dialog().getByText('2 of them have changed since they were accepted, or the guard holds them').waitFor()
   await dialog().getByText('4 more rows of streams that are not in the configuration').waitFor()
   await button('Leave it').click()
+})
+
+it('a retry says in its preview and in its answer how many rows wait because their hotel is suspended', async () => {
+  await marks('retry', page, undefined, { streams: [{ stream: 'properties', rows: 3, suspended: 1 }] })
+  await here.open('rows?state=rejected')
+  await button('Retry rejected …').click()
+  const words = 'the next run sends 2 of them again, once; 1 row of suspended hotels waits until these are resumed.'
+  await dialog().getByText(`3 rows would be marked; ${words}`).waitFor()
+  await button('Retry').click()
+  await here.see(`3 rows marked; ${words}`)
 })
 
 it('an approval that is refused closes its question, and says why where the person is', async () => {

@@ -6,7 +6,7 @@ import type { Requires } from './requirements.ts'
 import { passes, type RowFilter, splitFilter } from './row-filter.ts'
 import { isAmongPending, newestAmongPending, type RowState, rowState } from './row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './rows-to-retry.ts'
-import { shownContent, type Texts } from './shown-texts.ts'
+import { shownContent, shownText, type Texts } from './shown-texts.ts'
 import { staysSuspended } from './suspended-hotels.ts'
 
 /** The states that need a person, each with a verb of its own. */
@@ -91,7 +91,7 @@ export async function pageOfRows(
     select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key,
       ${shownContent(sql`row.content`, texts)} as content,
       ${code} as code,
-      ${reason} as reason, ${at} as at,
+      ${shownText(reason, texts)} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
            coalesce(row.guard_run, ${heldRun(requires)}) as held_run,

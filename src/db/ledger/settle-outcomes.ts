@@ -48,9 +48,9 @@ function withShortCode(said: RowOutcome): RowOutcome {
 /**
  * Characters of a reason that are kept with each row. What a service says of one may be as long as an answer, and lists
  * and reports hold many; a task is kept with all that it says, and of a result file this is what is left. Fewer would
- * cut what people read, and the words of ours behind what the task says of its request (`wordsForRows`).
+ * cut what people read, such as all options that a field has.
  */
-const longestReason = 2_500
+const longestReason = 10_000
 
 function withShortReason(said: RowOutcome): RowOutcome {
   if (!('reason' in said) || said.reason.length <= longestReason) return said

@@ -208,7 +208,7 @@ describe('a mark of a row that changes and is not sent as it is', () => {
     expect(await property()).toMatchObject({ pending: false, retry_action: null, outcome_code: 'NotFound' })
     await ledger.landChecked('properties', [changed])
     expect(await countRetryable(ledger.db, streamNames, {}), 'nobody has asked for it since').toEqual([
-      { stream: 'properties', rows: 1 },
+      { stream: 'properties', rows: 1, suspended: 0 },
     ])
   })
 

@@ -169,8 +169,8 @@ describe('a retry', () => {
   const refused = () => ledger.row('properties', 'refused')
 
   it('marks what the service rejected as it is, and what the next run sends by itself it leaves alone', async () => {
-    expect(await countRetryable(ledger.db, streamNames, {})).toEqual([{ stream: 'properties', rows: 1 }])
-    expect(await mark()).toEqual([{ stream: 'properties', rows: 1 }])
+    expect(await countRetryable(ledger.db, streamNames, {})).toEqual([{ stream: 'properties', rows: 1, suspended: 0 }])
+    expect(await mark()).toEqual([{ stream: 'properties', rows: 1, suspended: 0 }])
     expect((await refused()).retry_action).not.toBeNull()
     expect(await mark(), 'nothing is marked twice').toEqual([])
   })
