@@ -132,7 +132,7 @@ export async function openReadyFerry(
         yields: (runId) => (by === 'daemon' ? 'foreign' : ferry.ends.isFollowed(runId) ? 'nothing' : 'all'),
         runEnded,
       })
-    return { ...ferry, work, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
+    return { ...ferry, work, lost: AbortSignal.any([ferry.lost, schema.lost]), close }
   } catch (error) {
     await close()
     throw error

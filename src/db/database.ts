@@ -45,6 +45,19 @@ const keepAlives = { tcp_keepalives_idle: '20', tcp_keepalives_interval: '10', t
 const uncompiled = { jit: 'off' }
 
 /**
+ * How values are printed, texts read and transactions isolated: the role, the database or the server may have it
+ * otherwise for all who use it. The driver takes a time that is printed in another form for none, and statements that
+ * take turns under a lock would fail as those of transactions that see one moment.
+ */
+const ofOurs = {
+  datestyle: 'ISO',
+  intervalstyle: 'postgres',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  default_transaction_isolation: 'read committed',
+}
+
+/**
  * A pool of connections to one database. Every client carries an error listener: a killed backend must not end the
  * process.
  */
@@ -55,6 +68,7 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     timezone: 'UTC',
     ...keepAlives,
     ...uncompiled,
+    ...ofOurs,
     ...(readOnly && { default_transaction_read_only: 'on' }),
     // 0 is none, which the role, the database or the server may have otherwise for all who use it.
     lock_timeout: String(lockTimeoutMs),
@@ -170,6 +184,12 @@ export async function keepIdle(client: Pick<ClientBase, 'query'>): Promise<void>
  * for an answer that cannot come.
  */
 export const noticesSilence = { keepAlive: true, keepAliveInitialDelayMillis: 20_000 } as const
+
+/** What the driver is told of the connections of the queue, whose pool is not ours. */
+export const connectionsOfQueue = {
+  ...noticesSilence,
+  onConnect: (client: ClientBase) => setForSession(client, ofOurs),
+} as const
 
 /** A clock that is asked for again this soon is not read from the database again, in milliseconds. */
 const freshMs = 1_000

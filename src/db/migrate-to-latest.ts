@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type pg from 'pg'
 import { createDatabase, createPool } from './database.ts'
@@ -14,6 +14,11 @@ export { schemaName } from './schema-standing.ts'
 /** A migration failed; the database stands at the last one that succeeded. */
 class MigrationError extends Error {
   readonly code = 'migration_failed'
+}
+
+/** The database cannot hold every text. The message says how to come to one that can. */
+class DatabaseEncoding extends Error {
+  readonly code = 'database_encoding'
 }
 
 type AppliedMigration = { name: string; applied: boolean }
@@ -38,7 +43,8 @@ const lookAtBlockersMs = 250
  * Brings a database to the newest schema. Safe to call from several processes at once: the migrator locks. A lock that
  * another session holds is waited for in short turns, all of the migration again each time.
  * @returns every migration with whether this call applied it.
- * @throws {SchemaMismatch} when a newer version has migrated it; nothing is changed then.
+ * @throws {DatabaseEncoding} when it is not in UTF-8; nothing is changed then.
+ * @throws {SchemaMismatch} when a newer version has migrated it; nothing is changed then either.
  * @throws {MigrationError} naming the migration that failed, and who was in its way.
  */
 export async function migrateToLatest(url: string, options: MigrateOptions = {}): Promise<AppliedMigration[]> {
@@ -53,6 +59,7 @@ export async function migrateToLatest(url: string, options: MigrateOptions = {})
   const db = createDatabase<unknown>(pool)
   const blockers = watchBlockers(pool, onWaiting)
   try {
+    await requireUtf8(db)
     const known = await requireKnownSchema(createDatabase(pool))
     // The migrator reads every column of every table first, which is most of what a verb does at its start.
     if (known.length === migrationNames.length) return known.map((name) => ({ name, applied: false }))
@@ -90,12 +97,14 @@ const contended = new Set(['55P03', '40P01'])
  * would waits for its end.
  * @param before called once nobody else can, before anything is made.
  * @param to the name of a migration; the newest if it is left out.
+ * @throws {DatabaseEncoding} when the database is not in UTF-8.
  * @throws {MigrationError} naming the migration that failed.
  */
 export async function migrateWithin(
   trx: Transaction<Schema>,
   { before = async () => {}, to }: { before?: () => Promise<void>; to?: string },
 ): Promise<void> {
+  await requireUtf8(trx)
   await sql`select pg_advisory_xact_lock(${schemaLock})`.execute(trx)
   await before()
   await sql`create schema if not exists ${sql.id(schemaName)}`.execute(trx)
@@ -105,6 +114,17 @@ export async function migrateWithin(
   if (error === undefined) return
   const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'the migration'
   throw new MigrationError(`${failed} failed: ${(error as Error).message}`, { cause: error })
+}
+
+/** In another encoding the first name that it has no letters for would stop every night. */
+async function requireUtf8(db: QueryExecutorProvider): Promise<void> {
+  const { rows } = await sql<{ name: string; encoding: string }>`
+    select current_database() as name, current_setting('server_encoding') as encoding`.execute(db)
+  const { name = '', encoding = '' } = rows[0] ?? {}
+  if (encoding === 'UTF8') return
+  throw new DatabaseEncoding(
+    `The database ${name} is in ${encoding}, which cannot hold every text; it has to be in UTF8. Make another (createdb --encoding=UTF8 --template=template0) and name it with DATABASE_URL. If the ledger is in ${name} already, move it: nightferry backup from here, nightferry restore-backup there. Nothing was changed.`,
+  )
 }
 
 async function attempt(

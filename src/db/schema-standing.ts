@@ -10,7 +10,7 @@ export const schemaName = 'nightferry'
 
 /** The database's schema is not the one that this version works with. The message says what to do. */
 export class SchemaMismatch extends Error {
-  readonly code: 'schema_missing' | 'schema_older' | 'schema_newer'
+  readonly code: 'schema_missing' | 'schema_older' | 'schema_newer' | 'queue_missing'
 
   constructor(code: SchemaMismatch['code'], message: string) {
     super(message)
@@ -37,11 +37,7 @@ export async function requireSchema(db: Database): Promise<void> {
   const applied = await appliedMigrations(db)
   refuseNewer(applied)
   if (applied.length === 0) throw schemaMissing()
-  if (applied.length === migrationNames.length) return
-  throw new SchemaMismatch(
-    'schema_older',
-    `Nightferry's database stands at the schema ${applied.at(-1)}, and this version works with ${migrationNames.at(-1)}. ${remedy}`,
-  )
+  refuseOlder(applied)
 }
 
 /**
@@ -53,6 +49,33 @@ export async function requireKnownSchema(db: Database): Promise<string[]> {
   const applied = await appliedMigrations(db)
   refuseNewer(applied)
   return applied
+}
+
+function refuseOlder(applied: readonly string[]): void {
+  if (applied.length === migrationNames.length) return
+  throw new SchemaMismatch(
+    'schema_older',
+    `Nightferry's database stands at the schema ${applied.at(-1)}, and this version works with ${migrationNames.at(-1)}. ${remedy}`,
+  )
+}
+
+/**
+ * Makes sure that a process which works finds what it found at its start. A backup may have been restored under it: an
+ * old schema, or one without the queue, which only a start makes. Nothing is said of an empty database, for one may be
+ * restored into it yet, and a start would fill it.
+ * @throws {SchemaMismatch} saying what is not as it was.
+ */
+async function requireKept(db: Database): Promise<void> {
+  const applied = await requireKnownSchema(db)
+  if (applied.length === 0) return
+  refuseOlder(applied)
+  const { rows } = await sql<{ found: boolean }>`
+    select to_regclass(${`${schemaName}_queue.job`}) is not null as found`.execute(db)
+  if (rows[0]?.found === true) return
+  throw new SchemaMismatch(
+    'queue_missing',
+    "The queue of Nightferry's database is gone, as when a backup was restored while this process was at work. Start it again: each start makes the queue, and goes on with what is under way.",
+  )
 }
 
 function refuseNewer(applied: readonly string[]): void {
@@ -75,36 +98,37 @@ async function appliedMigrations(db: Database): Promise<string[]> {
 }
 
 type SchemaWatch = {
-  /** Aborts, with the error as its reason, once a newer version has migrated the database. */
-  newer: AbortSignal
-  /** Looks at once. @throws {SchemaMismatch} when the schema is newer than this version knows. */
+  /** Aborts, with the error as its reason, once the database was migrated by a newer version, or replaced. */
+  lost: AbortSignal
+  /** Looks at once. @throws {SchemaMismatch} when that is so. */
   check: () => Promise<void>
   stop: () => void
 }
 
 /**
- * Looks now and then whether a newer version has migrated the database under this process, which must not go on then.
+ * Looks now and then whether a newer version has migrated the database under this process, or a backup was restored in
+ * its place: it must not go on then.
  */
 export function watchSchema(db: Database, intervalMs: number): SchemaWatch {
-  const newer = new AbortController()
+  const lost = new AbortController()
   const stopping = new AbortController()
   const check = async () => {
     try {
-      await requireKnownSchema(db)
+      await requireKept(db)
     } catch (error) {
-      if (error instanceof SchemaMismatch) newer.abort(error)
+      if (error instanceof SchemaMismatch) lost.abort(error)
       throw error
     }
   }
   const watch = async () => {
-    while (!stopping.signal.aborted && !newer.signal.aborted) {
+    while (!stopping.signal.aborted && !lost.signal.aborted) {
       await delay(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
       // A database that is away is told of elsewhere; the next look asks again.
       if (!stopping.signal.aborted) await check().catch(() => {})
     }
   }
   void watch()
-  return { newer: newer.signal, check, stop: () => stopping.abort() }
+  return { lost: lost.signal, check, stop: () => stopping.abort() }
 }
 
 /** The schemas of the destinations that are there, that in use among them: a backup may have left out what waits. */

@@ -4,8 +4,8 @@ const oldestVersion = 150_000
 const newestMajor = 18
 const wrapAround = 2_000_000_000
 
-/** Version, and whether it can be written at all. Pure. */
-export function judgeServer({ version, shown, standby, read_only }: ServerFacts): Found[] {
+/** Version, and whether it can be written at all, any text. Pure. */
+export function judgeServer({ version, shown, encoding, standby, read_only }: ServerFacts): Found[] {
   const found: Found[] = []
   if (version < oldestVersion) found.push(error(`PostgreSQL ${shown} is too old`, 'use PostgreSQL 15 to 18'))
   else if (Math.floor(version / 10_000) > newestMajor) {
@@ -13,6 +13,14 @@ export function judgeServer({ version, shown, standby, read_only }: ServerFacts)
       advice(
         `PostgreSQL ${shown} is newer than those that Nightferry is tested with`,
         'use PostgreSQL 15 to 18, or watch closely',
+      ),
+    )
+  }
+  if (encoding !== 'UTF8') {
+    found.push(
+      error(
+        `The database is in ${encoding}, which cannot hold every text`,
+        'createdb --encoding=UTF8 --template=template0, and name that one with DATABASE_URL; nightferry backup and restore-backup move a ledger',
       ),
     )
   }
@@ -176,6 +184,7 @@ export type ServerFacts = {
   /** Such as 180001. */
   version: number
   shown: string
+  encoding: string
   standby: boolean
   read_only: boolean
   autovacuum: boolean

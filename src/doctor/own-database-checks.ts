@@ -48,7 +48,7 @@ export const ownDatabaseChecks: readonly Check[] = [
   {
     id: 'database_server',
     group: 'database',
-    why: 'Nightferry is tested with PostgreSQL 15 to 18, and has to write.',
+    why: 'Nightferry is tested with PostgreSQL 15 to 18, and has to write whatever text a hotel has.',
     run: async (ward) => judgeServer(await serverFacts((await on(ward.own, 'database_reached')).db)),
   },
   {
@@ -117,7 +117,7 @@ export const ownDatabaseChecks: readonly Check[] = [
 export async function serverFacts(db: Database): Promise<ServerFacts> {
   const { rows } = await sql<ServerFacts>`
     select current_setting('server_version_num')::int as version, current_setting('server_version') as shown,
-           pg_is_in_recovery() as standby,
+           current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
            -- Ours is a session that only reads; what the role and the database say holds for the others.
            coalesce((select bool_or(setting in ('on', 'true', '1'))
                      from pg_db_role_setting s, unnest(s.setconfig) entry,

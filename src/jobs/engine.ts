@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
-import { noticesSilence } from '../db/database.ts'
+import { connectionsOfQueue } from '../db/database.ts'
 import { nextTimers } from '../db/runs/run-life.ts'
 import { queueName } from '../db/service-key/keys-at-work.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
@@ -64,7 +64,7 @@ export async function startEngine(
   const boss = new PgBoss({
     connectionString: url,
     // Handed on to the driver, though the type does not say so.
-    ...noticesSilence,
+    ...connectionsOfQueue,
     schema: 'nightferry_queue',
     application_name: queueName(key),
     max: 4,

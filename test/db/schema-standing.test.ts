@@ -58,14 +58,38 @@ test('a watch on the schema says when a newer version has migrated, and not befo
   const { url } = await testDatabase({ template: 'migrated' })
   const pool = createPool(url, { max: 1, applicationName: 'test', searchPath: schemaName, onIdleError: () => {} })
   onTestFinished(() => pool.end())
+  await ask(url, makeQueue)
   const watch = watchSchema(createDatabase(pool), 10)
   await watch.check()
-  expect(watch.newer.aborted).toBe(false)
+  expect(watch.lost.aborted).toBe(false)
   await ask(url, `insert into nightferry.kysely_migration (name, timestamp) values ('9999-newer', 'now')`)
-  await vi.waitFor(() => expect(watch.newer.reason).toMatchObject({ code: 'schema_newer' }), patience)
+  await vi.waitFor(() => expect(watch.lost.reason).toMatchObject({ code: 'schema_newer' }), patience)
   await expect(watch.check()).rejects.toMatchObject({ code: 'schema_newer' })
   watch.stop()
 })
+
+const makeQueue = 'create schema nightferry_queue; create table nightferry_queue.job ()'
+
+test.each([
+  ['schema_older', `delete from nightferry.kysely_migration where name = '${Object.keys(migrations).at(-1)}'`],
+  ['queue_missing', 'drop schema nightferry_queue cascade'],
+])(
+  'a database that was put in the place of the one in use is told of as %s, and an empty one is waited on',
+  async (code, replaced) => {
+    const { url } = await testDatabase({ template: 'migrated' })
+    const pool = createPool(url, { max: 1, applicationName: 'test', searchPath: schemaName, onIdleError: () => {} })
+    onTestFinished(() => pool.end())
+    await ask(url, makeQueue)
+    const watch = watchSchema(createDatabase(pool), 10)
+    await ask(url, 'alter schema nightferry rename to away')
+    await watch.check()
+    expect(watch.lost.aborted).toBe(false)
+    await ask(url, `alter schema away rename to nightferry; ${replaced}`)
+    await vi.waitFor(() => expect(watch.lost.reason).toMatchObject({ code }), patience)
+    await expect(watch.check()).rejects.toMatchObject({ code })
+    watch.stop()
+  },
+)
 
 test('a pool for looking refuses to write', async () => {
   const { url } = await testDatabase({ template: 'migrated' })

@@ -57,3 +57,35 @@ it('a server with short time-outs for all who use it leaves us those that we wan
     await pool.end()
   }
 })
+
+it('a server that prints and isolates otherwise for all who use it prints and isolates for us as we read it', async () => {
+  const options = { max: 1, applicationName: 'nightferry tests', searchPath: 'public', onIdleError: () => {} }
+  const owner = createPool(database.url, options)
+  for (const setting of foreign) await owner.query(`alter database ${database.name} set ${setting}`)
+  await owner.end()
+  const pool = createPool(database.url, options)
+  try {
+    const { rows } = await pool.query(`
+      select timestamptz '2026-11-27 18:30:00+00' as moment, interval '90 minutes' as length, 0.1::float8 + 0.2 as sum,
+             length('\\') as backslash, current_setting('transaction_isolation') as isolation`)
+    expect(rows).toEqual([
+      {
+        moment: new Date('2026-11-27T18:30:00Z'),
+        length: expect.objectContaining({ hours: 1, minutes: 30 }),
+        sum: 0.1 + 0.2,
+        backslash: 1,
+        isolation: 'read committed',
+      },
+    ])
+  } finally {
+    await pool.end()
+  }
+})
+
+const foreign = [
+  `datestyle = 'German, DMY'`,
+  `intervalstyle = 'sql_standard'`,
+  'extra_float_digits = -15',
+  'standard_conforming_strings = off',
+  `default_transaction_isolation = 'serializable'`,
+]

@@ -235,12 +235,24 @@ test('an index counts only if the condition on the cursor leads through it', () 
 })
 
 describe("Nightferry's own database", () => {
-  const server = { version: 180_001, shown: '18.1', standby: false, read_only: false, autovacuum: true, frozen_age: 5 }
+  const server = {
+    version: 180_001,
+    shown: '18.1',
+    encoding: 'UTF8',
+    standby: false,
+    read_only: false,
+    autovacuum: true,
+    frozen_age: 5,
+  }
   const now = new Date('2026-11-23T12:00:00Z')
-  test('old, newer, standby and read-only servers are told apart', () => {
+  test('old, newer, standby and read-only servers are told apart, and one whose encoding lacks letters', () => {
     expect(judgeServer(server)[0]?.level).toBe('ok')
     expect(judgeServer({ ...server, version: 140_009 })[0]?.level).toBe('error')
     expect(judgeServer({ ...server, version: 190_000 })[0]?.level).toBe('advice')
+    expect(judgeServer({ ...server, encoding: 'LATIN1' })[0]).toMatchObject({
+      level: 'error',
+      what: 'The database is in LATIN1, which cannot hold every text',
+    })
     expect(judgeServer({ ...server, standby: true, read_only: true }).map(({ level }) => level)).toEqual([
       'error',
       'error',
