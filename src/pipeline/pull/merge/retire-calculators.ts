@@ -1,6 +1,6 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { ofSelectedType } from './known-companies.ts'
+import { hereBefore, ofSelectedType } from './known-companies.ts'
 import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
@@ -304,17 +304,4 @@ function seen(submissionId: number) {
       where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
     )
   )`
-}
-
-/**
- * Whether what has a `first_seen_at` (a company, a calculator, a document) was here before the search was planned. What
- * was first seen at a time that lies ahead, while the plan does not, was: our database's clock was put back since. Both
- * moments are looked up once.
- */
-export function hereBefore(submissionId: number): RawBuilder<boolean> {
-  const planned = (moment: ReturnType<typeof sql>) =>
-    sql`(select ${moment} from submission where submission_id = ${submissionId})`
-  const ahead = planned(sql`
-    case when planned_at <= clock_timestamp() then clock_timestamp() else 'infinity' end`)
-  return sql<boolean>`(first_seen_at < ${planned(sql`planned_at`)} or first_seen_at > ${ahead})`
 }
