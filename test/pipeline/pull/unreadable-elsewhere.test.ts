@@ -49,6 +49,10 @@ const x = async () => {
   return rows
 }
 
+/** The company `A`. */
+const standing = () =>
+  db.selectFrom('companies').select(['removed_at', 'not_renewed_reason']).where('company_id', '=', uuid('A')).execute()
+
 const first = () => night([[a('k', 'x'), ...others, b()]])
 
 describe('a calculator that another company shows and nobody can read', () => {
@@ -81,6 +85,24 @@ describe('a calculator that another company shows and nobody can read', () => {
     await first()
     await night([[...others, b(unreadable('x'))], [a('k', 'x')]])
     expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+  })
+
+  it('keeps its company, of which nothing else is shown, until it can be read, so that no value goes unseen', async () => {
+    await first()
+    for (let again = 0; again < 2; again++) {
+      expect(await night([[...others, b(unreadable('x'))]])).toMatchObject({ withheld: false, companies: 0 })
+      expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
+      expect(await standing()).toEqual([{ removed_at: null, not_renewed_reason: 'period_missing' }])
+    }
+    expect(await db.selectFrom('value_changes').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+    const marks = db.selectFrom('not_renewed').select(['part', 'withheld', 'reason']).orderBy('part')
+    expect(await marks.execute()).toContainEqual({ part: 'company', withheld: true, reason: 'period_missing' })
+
+    expect(await night([[...others, b(calculator('x'))]])).toMatchObject({ companies: 1, calculators: 1 })
+    expect(await x()).toEqual([{ company: 'B', reason: null, values: 2 }])
+    expect(await standing()).toEqual([{ removed_at: expect.any(Date), not_renewed_reason: null }])
+    expect(await marks.execute()).toEqual([])
   })
 
   it('does not come back where an earlier search removed it', async () => {

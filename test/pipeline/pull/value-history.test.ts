@@ -84,6 +84,17 @@ describe('a search that records', () => {
     ])
   })
 
+  it('writes no change for a calculator that is new, whatever several pages make of it', async () => {
+    await night([[hotel('B', { gas: '2' }, 'kb')]])
+    await night([[hotel('B', { gas: '2' }, 'kb'), hotel('A', { gas: '1' })], [hotel('A', { gas: '3', oil: '9' })]])
+    expect(await changes()).toEqual([])
+    const stands = [`A ${id('k')} gas=3 2-2 stands`, `A ${id('k')} oil=9 2-2 stands`, `B ${id('kb')} gas=2 1-2 stands`]
+    expect(await history()).toEqual(stands)
+
+    await night([[hotel('B', { gas: '2' }, 'kb'), hotel('A', { gas: '1' })], [hotel('A', { gas: '2', oil: '9' })]])
+    expect(await changes()).toEqual(['3 A gas changed 3>2'])
+  })
+
   it('records what two pages of one search come to, and nothing where that is what stood', async () => {
     const both = [
       calculator('k', { inputs: { gas: '1' }, outputs: {} }),

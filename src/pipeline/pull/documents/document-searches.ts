@@ -7,7 +7,7 @@ import { unfinishedStates } from '../../../db/tables/submission-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { storePayload } from '../../push/sending/payload.ts'
 import { documentKindNames, documentKindOf } from '../../streams/kind-names.ts'
-import { hereBefore } from '../merge/retire-calculators.ts'
+import { hereBefore } from '../merge/known-companies.ts'
 import { isSuspicious } from '../merge/unrenewed-parts.ts'
 import { hashPrefix, idMembersOf } from './document-assembler.ts'
 

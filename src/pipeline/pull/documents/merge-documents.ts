@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { type CopyValue, copyLine, copyReady } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { hereBefore } from '../merge/known-companies.ts'
 import { hashPrefix } from './document-assembler.ts'
 
 export type DocumentCounts = {
@@ -42,7 +43,7 @@ export async function mergeDocuments(
   await sql`select from submission where submission_id = ${options.submissionId} for no key update`.execute(trx)
   await judgeStaged(trx, options)
   await leaveOutLater(trx)
-  await displaceLater(trx, options)
+  const fresh = await displaceLater(trx, options)
   const changed = await sql`
     update document d
     set document = s.document, content_hash = m.content_hash, changed_at = statement_timestamp(), removed_at = null
@@ -58,8 +59,8 @@ export async function mergeDocuments(
   await noteMissingLists(trx, options)
   return {
     ...(await counted(trx)),
-    added: Number(added.numAffectedRows ?? 0),
-    changed: Number(changed.numAffectedRows ?? 0),
+    added: Number(added.numAffectedRows ?? 0) + fresh,
+    changed: Number(changed.numAffectedRows ?? 0) - fresh,
     ...(await storeLeftOut(trx, options)),
   }
 }
@@ -110,12 +111,19 @@ async function leaveOutLater(trx: Transaction<Schema>): Promise<void> {
 
 /**
  * A page that was loaded before this one and stands behind it in the search: its differing element is left out after
- * all.
+ * all, and it counts as the pages would have it had they come in their order.
+ * @returns how many of these elements no search had shown before.
  */
-async function displaceLater(trx: Transaction<Schema>, { submissionId, ordinal }: MergeDocumentsOptions) {
-  await sql`
+async function displaceLater(
+  trx: Transaction<Schema>,
+  { submissionId, ordinal }: MergeDocumentsOptions,
+): Promise<number> {
+  const { rows } = await sql<{ fresh: number }>`
     with displaced as (
-      select p.page_id, d.list || ' ' || d.document_id as item, left(d.document::text, 200) as excerpt
+      select p.page_id, d.list || ' ' || d.document_id as item, left(d.document::text, 200) as excerpt,
+        case when not ${hereBefore(submissionId)} then 'added'
+             when d.changed_at >= (select planned_at from submission where submission_id = ${submissionId})
+             then 'changed' else 'unchanged' end as counted
       from merge_document m
       join document d using (document_key)
       join search_page p on p.submission_id = ${submissionId} and p.ordinal = m.shown_by
@@ -123,10 +131,20 @@ async function displaceLater(trx: Transaction<Schema>, { submissionId, ordinal }
     ), kept as (
       insert into quarantine (page_id, unit, item, reason, excerpt)
       select page_id, 'document', item, 'document_twice', excerpt from displaced
+    ), corrected as (
+      update search_page p
+      set quarantined = p.quarantined + c.elements, documents = p.documents - c.elements, added = p.added - c.added,
+        changed = p.changed - c.changed, unchanged = p.unchanged - c.unchanged
+      from (
+        select page_id, count(*) as elements, count(*) filter (where counted = 'added') as added,
+          count(*) filter (where counted = 'changed') as changed,
+          count(*) filter (where counted = 'unchanged') as unchanged
+        from displaced group by page_id
+      ) c
+      where p.page_id = c.page_id
     )
-    update search_page p set quarantined = quarantined + c.elements
-    from (select page_id, count(*) as elements from displaced group by page_id) c
-    where p.page_id = c.page_id`.execute(trx)
+    select count(*) as fresh from displaced where counted = 'added'`.execute(trx)
+  return Number(rows[0]?.fresh ?? 0)
 }
 
 /** An element that was left out shows for all that that its document is still there. */

@@ -188,3 +188,16 @@ export function createContentHash(contract: Contract, calculatorTypeIds: readonl
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
   }
 }
+
+/**
+ * Whether what has a `first_seen_at` (a company, a calculator, a document) was here before the search was planned. What
+ * was first seen at a time that lies ahead, while the plan does not, was: our database's clock was put back since. Both
+ * moments are looked up once.
+ */
+export function hereBefore(submissionId: number): RawBuilder<boolean> {
+  const planned = (moment: ReturnType<typeof sql>) =>
+    sql`(select ${moment} from submission where submission_id = ${submissionId})`
+  const ahead = planned(sql`
+    case when planned_at <= clock_timestamp() then clock_timestamp() else 'infinity' end`)
+  return sql<boolean>`(first_seen_at < ${planned(sql`planned_at`)} or first_seen_at > ${ahead})`
+}

@@ -1,6 +1,6 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { ofSelectedType } from './known-companies.ts'
+import { hereBefore, ofSelectedType } from './known-companies.ts'
 import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
@@ -78,9 +78,10 @@ export async function gatherEvidence(
 /**
  * Lays out, as gone_company, gone_calculator, gone_value and gone_property, what stands and the search has not seen.
  * What a person has brought back, or holds a value that a person has brought back, is not among it but in
- * protected_part. Calculators of which a page has withheld the removal are in neither. The property values are those of
- * such companies, and the lists of companies on several pages that none of these has given. The values are those that
- * none of them has given of calculators that one has: others go with their calculator.
+ * protected_part; so is a company of which another one shows a calculator that cannot be read: that is not absent, and
+ * its values stand with its company. Calculators of which a page has withheld the removal are in neither. The property
+ * values are those of such companies, and the lists of companies on several pages that none of these has given. The
+ * values are those that none of them has given of calculators that one has: others go with their calculator.
  */
 export async function layOutUnseen(
   trx: Transaction<Schema>,
@@ -89,16 +90,20 @@ export async function layOutUnseen(
 ): Promise<void> {
   await sql`
     create temporary table unseen_company on commit drop as
-    select company_key, company_id, exists (
-      select from unrenewed_part u where u.company_key = c.company_key and u.reason = 'restored'
-    ) as protected
+    select company_key, company_id, case
+      when exists (select from unrenewed_part u where u.company_key = c.company_key and u.reason = 'restored')
+      then 'restored'
+      else (
+        select min(u.reason) from unrenewed_part u
+        where u.company_key = c.company_key and u.part = 'calculator' and u.submission_id = ${submissionId}
+      ) end as stays_for
     from company c
     where removed_at is null and not exists (
       select from search_seen_company z where z.submission_id = ${submissionId} and z.company_key = c.company_key
     )`.execute(trx)
   await sql`
     create temporary table gone_company on commit drop as
-    select company_key, company_id from unseen_company where not protected`.execute(trx)
+    select company_key, company_id from unseen_company where stays_for is null`.execute(trx)
   await sql`
     create temporary table unseen_calculator on commit drop as
     select calculator_key, calculator_id, company_key, company_key not in (select company_key from gone_company)
@@ -109,7 +114,7 @@ export async function layOutUnseen(
     from calculator k
     where removed_at is null
       and (${ofSelectedType(calculatorTypeIds)} or company_key in (select company_key from gone_company))
-      and company_key not in (select company_key from unseen_company where protected)
+      and company_key not in (select company_key from unseen_company where stays_for is not null)
       and not ${seen(submissionId)}
       and (
         company_key in (select company_key from gone_company)
@@ -124,9 +129,10 @@ export async function layOutUnseen(
     select calculator_key, calculator_id, company_key from unseen_calculator where not protected`.execute(trx)
   await sql`
     create temporary table protected_part on commit drop as
-    select company_key, 'company' as part, 0 as calculator_key from unseen_company where protected
+    select company_key, 'company' as part, 0 as calculator_key, stays_for as reason
+    from unseen_company where stays_for is not null
     union all
-    select company_key, 'calculator', calculator_key from unseen_calculator where protected`.execute(trx)
+    select company_key, 'calculator', calculator_key, 'restored' from unseen_calculator where protected`.execute(trx)
   await sql`
     create temporary table gone_property on commit drop as
     select company_key, property_key, ordinal from gone_company join company_property using (company_key)
@@ -298,17 +304,4 @@ function seen(submissionId: number) {
       where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
     )
   )`
-}
-
-/**
- * Whether what has a `first_seen_at` (a company, a calculator, a document) was here before the search was planned. What
- * was first seen at a time that lies ahead, while the plan does not, was: our database's clock was put back since. Both
- * moments are looked up once.
- */
-export function hereBefore(submissionId: number): RawBuilder<boolean> {
-  const planned = (moment: ReturnType<typeof sql>) =>
-    sql`(select ${moment} from submission where submission_id = ${submissionId})`
-  const ahead = planned(sql`
-    case when planned_at <= clock_timestamp() then clock_timestamp() else 'infinity' end`)
-  return sql<boolean>`(first_seen_at < ${planned(sql`planned_at`)} or first_seen_at > ${ahead})`
 }

@@ -131,7 +131,7 @@ export async function markUnseen(
       select company_key, 'property', 0, '-', 0, property_key, ordinal, ${reason}
       from gone_property where ${withheld} and company_key not in (select company_key from gone_company)
       union all
-      select company_key, part, calculator_key, '-', 0, 0, 0, ${withheld ? 'restored' : reason} from protected_part
+      select company_key, part, calculator_key, '-', 0, 0, 0, ${withheld ? sql`reason` : reason} from protected_part
     ) unseen
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
@@ -145,12 +145,13 @@ export async function markUnseen(
 
 /**
  * Marks the companies and calculators that a search proves absent and that stand nevertheless, because a person has
- * brought them back or a value of theirs: accepting removals means them whole.
+ * brought them back or a value of theirs, or because another company shows a calculator that cannot be read: accepting
+ * removals means them whole.
  */
 export async function markProtected(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select company_key, part, calculator_key, 'restored', true, ${submissionId}::bigint from protected_part
+    select company_key, part, calculator_key, reason, true, ${submissionId}::bigint from protected_part
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
 }

@@ -5,6 +5,7 @@ import { isOfDestination } from '../../../db/runs/newest-runs.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
 import { searchKind } from '../../streams/kind-names.ts'
+import { hereBefore } from './known-companies.ts'
 import { notRenewedSince } from './unrenewed-parts.ts'
 
 /**
@@ -59,10 +60,17 @@ async function unendedSearches(trx: Transaction<Schema>, before: number): Promis
 
 /**
  * Leaves, of several changes that one search brought to a value, what they come to: a company on two pages may lose a
- * calculator with the one and get it back with the other. Can be repeated.
+ * calculator with the one and get it back with the other. Of a calculator that the search was the first to show nothing
+ * is left: what one page gave of it and another one completed is what it was first seen with. Can be repeated.
  */
 export async function netChanges(trx: Transaction<Schema>, submissionIds: readonly number[]): Promise<void> {
   if (submissionIds.length === 0) return
+  for (const submissionId of submissionIds) {
+    await sql`
+      delete from calculator_value_change c using calculator k
+      where c.submission_id = ${submissionId} and k.calculator_key = c.calculator_key
+        and not ${hereBefore(submissionId)}`.execute(trx)
+  }
   await sql`
     with several as materialized (
       select submission_id, company_key, calculator_key, direction, variable_key, min(change_id) as first,
