@@ -50,5 +50,6 @@ export const migrationNames = [
   '0055-living-hotels',
   '0056-found-at-once',
   '0057-failing-pages',
+  '0058-found-candidates',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -47,6 +47,7 @@ import * as suspendedHotels from './0052-suspended-hotels.ts'
 import * as livingHotels from './0055-living-hotels.ts'
 import * as foundAtOnce from './0056-found-at-once.ts'
 import * as failingPages from './0057-failing-pages.ts'
+import * as foundCandidates from './0058-found-candidates.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -100,4 +101,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0055-living-hotels': livingHotels,
   '0056-found-at-once': foundAtOnce,
   '0057-failing-pages': failingPages,
+  '0058-found-candidates': foundCandidates,
 }
