@@ -197,12 +197,10 @@ async function cut(trx: Transaction<Schema>, { runId, kind }: PlanKindOptions): 
     used as (
       delete from candidate_row
       where ctid = any(array(select place from cut_row where place is not null))
-        and run_id = ${runId} and kind = ${kind}
     ),
     taken as (
       delete from candidate
       where ctid = any(array(select place from chosen where place is not null))
-        and run_id = ${runId} and kind = ${kind}
     )
     select submission_id from cut order by submission_id`.execute(trx)
   return rows.map(({ submission_id }) => submission_id)

@@ -18,7 +18,7 @@ const said: Record<Exclude<Knowledge, 'empty' | 'good'>, string> = {
 describe.each(Object.entries(said))('when the planner knows %s: %s', (knows) => {
   it.each<[string, (url: string, rows: number, knows: Knowledge) => Promise<StatementWork[]>, number]>([
     ['of a night', measureNight, 150],
-    ['that plans and settles rows of many frameworks', measurePartitions, 60],
+    ['that plans and settles rows of many frameworks', measurePartitions, 40],
     ['beside many suspended hotels', measureSuspensions, 40],
   ])('no statement %s grows faster than its rows', { timeout: 900_000 }, async (_, measure, least) => {
     const measured = async (count: number) => {
