@@ -9,6 +9,8 @@ import { parseArgs } from 'node:util'
 import { migrateToLatest } from '../src/db/migrate-to-latest.ts'
 import { type Knowledge, knowledge } from './growth/ledger-world.ts'
 import { measureNight } from './growth/measured-night.ts'
+import { measurePartitions } from './growth/measured-partitions.ts'
+import { measureSuspensions } from './growth/measured-suspensions.ts'
 import { type Growth, growthOf, type StatementWork } from './growth/statement-work.ts'
 import { Opened } from './opened.ts'
 import { grouped, tableOf } from './pull-table.ts'
@@ -47,11 +49,14 @@ else for (const comparison of compared) printGrowth(comparison)
 if (compared.some(({ statements }) => statements.some(({ problem }) => problem !== null))) process.exitCode = 1
 
 async function night(rows: number, knows: Knowledge): Promise<StatementWork[]> {
-  const name = `growth_${knows}_${rows}`
-  await cluster.ensureDatabase(name)
-  await migrateToLatest(cluster.url(name))
-  const statements = await measureNight(cluster.url(name), rows, knows)
-  await cluster.dropDatabase(name)
+  const statements: StatementWork[] = []
+  for (const measure of [measureNight, measurePartitions, measureSuspensions]) {
+    const name = `growth_${knows}_${rows}_${measure.name.toLowerCase()}`
+    await cluster.ensureDatabase(name)
+    await migrateToLatest(cluster.url(name))
+    statements.push(...(await measure(cluster.url(name), rows, knows)))
+    await cluster.dropDatabase(name)
+  }
   return statements
 }
 

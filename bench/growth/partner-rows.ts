@@ -7,7 +7,7 @@ export type PartnerRow = { partnerId: string; rowKey: string; content: Record<st
 /** Answers and inputs of one property. */
 const perProperty = 10
 
-const partnerIdOf = (property: number) => `H-${String(property).padStart(7, '0')}`
+export const partnerIdOf = (property: number) => `H-${String(property).padStart(7, '0')}`
 
 /** Ids as the service has them: the same for the same name. */
 function idOf(name: string): string {

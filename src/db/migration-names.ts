@@ -50,6 +50,7 @@ export const migrationNames = [
   '0055-living-hotels',
   '0056-found-at-once',
   '0057-failing-pages',
+  '0058-found-candidates',
   '0059-lookups',
   '0060-living-differences',
 ] as const

@@ -66,6 +66,7 @@ async function removeRuns(trx: Transaction<Schema>, ids: readonly number[]): Pro
     'run_stream',
     'kind_sweep',
     'candidate',
+    'candidate_row',
     'ended_submission',
     'guard_plan',
     'repair_held',

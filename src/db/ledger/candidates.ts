@@ -34,7 +34,8 @@ export async function hasCandidates(trx: Transaction<Schema>, runId: number, kin
 
 /**
  * Looks over all rows of a kind, once in a set-based pass, and makes every property that may have rows ready a
- * candidate. What follows in the run then costs as much as it plans, however many rows wait, parked or refused.
+ * candidate; what earlier cuts have found is forgotten. What follows in the run then costs as much as it plans, however
+ * many rows wait, parked or refused.
  * @param sendable whether a row, called `row`, could go out as far as the row itself says.
  */
 export async function sweepKind(
@@ -44,7 +45,8 @@ export async function sweepKind(
   requires: Requires,
   sendable: RawBuilder<boolean>,
 ): Promise<void> {
-  await sql`delete from candidate where kind = ${kind} and run_id <> ${runId}`.execute(trx)
+  await sql`delete from candidate where kind = ${kind}`.execute(trx)
+  await sql`delete from candidate_row where kind = ${kind}`.execute(trx)
   await sql`
     delete from ended_submission using run
     where run.run_id = ended_submission.run_id and run.state <> 'running'`.execute(trx)
@@ -70,7 +72,8 @@ export async function sweepKind(
 /**
  * Makes candidates of the properties whose rows were released since the planner looked last, because a submission
  * ended, and of other partner ids of the same company: for the kinds whose rows may have waited for what was accepted,
- * and for the same kind where something was left of a property. No row is read for it.
+ * and for the same kind where something was left of a property. No row is read for it. Where other rows of a property
+ * may be ready than cuts have found, what they found is forgotten.
  */
 export async function considerEnded(
   trx: Transaction<Schema>,
@@ -80,14 +83,19 @@ export async function considerEnded(
 ): Promise<void> {
   await sql`
     with ended as (
-      delete from ended_submission where run_id = ${runId} returning kind, partner_ids, unsettled_ids
+      delete from ended_submission where run_id = ${runId} returning kind, partner_ids, unsettled_ids, again_ids
     ),
     next as (
       select kind, next from jsonb_to_recordset(${JSON.stringify(kindsAfter(kinds, requires))}::jsonb)
         as _(kind text, next text)
     ),
-    released as (
+    unknown as (
       select next.next as kind, unnest(partner_ids) as partner_id from ended join next using (kind)
+      union
+      select kind, unnest(again_ids) from ended
+    ),
+    released as (
+      select kind, partner_id from unknown
       union
       select kind, unnest(unsettled_ids) from ended
     ),
@@ -96,11 +104,33 @@ export async function considerEnded(
       union
       select kind, twin.partner_id
       from released join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+    ),
+    forgotten as (
+      delete from candidate_row where ctid = any(array(select place from ${keptOf(runId, sql`unknown`)}))
+    ),
+    reset as (
+      update candidate set partition = null
+      where ctid = any(array(
+        select place from unknown cross join lateral (
+          select ctid as place from candidate
+          where run_id = ${runId} and kind = unknown.kind and partner_id = unknown.partner_id and partition is not null
+          offset 0) known))
     )
     insert into candidate (run_id, kind, partner_id)
     select ${runId}::bigint, kind, partner_id from concerned
     order by kind, partner_id
     on conflict do nothing`.execute(trx)
+}
+
+/**
+ * The places of all rows that cuts have kept of properties in the table `of`, each with its kind, one property after
+ * the other: joined, all that is kept could be read for a few.
+ */
+export function keptOf(runId: number, of: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`${of} of_property cross join lateral (
+    select ctid as place from candidate_row
+    where run_id = ${runId} and kind = of_property.kind and partner_id = of_property.partner_id
+    offset 0) kept`
 }
 
 /** Which kinds carry rows that require rows of a kind: each pair once. Pure. */

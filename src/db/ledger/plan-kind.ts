@@ -2,9 +2,9 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
 import { failedWithOther } from './failed-with-other.ts'
+import { fetchKept, gatherRows, keepLeft } from './gather-rows.ts'
 import { type Requires, requirementTable } from './requirements.ts'
-import { lacksRequirement } from './row-state.ts'
-import { isSuspended, keepSuspensions } from './suspended-hotels.ts'
+import { keepSuspensions } from './suspended-hotels.ts'
 import { wasTried } from './was-tried.ts'
 
 export type PlanKindOptions = {
@@ -44,22 +44,52 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
   await keepSuspensions(trx)
   if (options.sweep) await sweepKind(trx, runId, { kind, streams }, requires, sendable)
   if (requests < 1 || !(await hasCandidates(trx, runId, kind))) return []
-  const gathered = await gatherRows(trx, {
+  await createTables(trx)
+  const gathering = {
     runId,
     kind,
     streams,
     kindStreams,
     requires,
-    partition: partitionBy === null ? sql`''::text` : sql`coalesce(row.content ->> ${partitionBy}::text, '')`,
+    partition:
+      partitionBy === null ? sql<string>`''::text` : sql<string>`coalesce(row.content ->> ${partitionBy}::text, '')`,
     sendable,
     maxRowsOfProperty: Math.max(1, Math.floor(maxRows / 2)),
     maxRows,
     requests,
-  })
-  const ids = gathered === 0 ? [] : await cut(trx, options)
+  }
+  for (let stands = false; !stands; ) {
+    await gatherRows(trx, gathering)
+    stands = !(await choose(trx, options)) || (await fetchKept(trx, gathering))
+    await keepLeft(trx, options)
+    if (!stands) await sql`truncate gathered, chosen, cut_row`.execute(trx)
+  }
+  const ids = await cut(trx, options)
   if (ids.length > 0) await recordReleases(trx, runId, requires)
-  await sql`drop table cut_row, cut_property`.execute(trx)
+  await sql`drop table gathered, chosen, cut_row, cut_property`.execute(trx)
   return ids
+}
+
+/**
+ * What a cut works with: properties that may be carried, with the partition of their next rows; those that are, with
+ * their request; the rows of both that are at hand; and how many are carried of each property.
+ */
+async function createTables(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table gathered (
+      partner_id text, target text, partition text, rows bigint, size bigint, more boolean, others boolean,
+      kept boolean, place tid)
+    on commit drop`.execute(trx)
+  await sql`
+    create temp table chosen (
+      partner_id text, target text, partition text, ordinal bigint, size bigint, more boolean, kept boolean, place tid)
+    on commit drop`.execute(trx)
+  await sql`
+    create temp table cut_row (row_id bigint, stream text, partner_id text, wanted_hash bytea, place tid)
+    on commit drop`.execute(trx)
+  await sql`
+    create temp table cut_property (submission_id bigint, stream text, partner_id text, more boolean, rows bigint)
+    on commit drop`.execute(trx)
 }
 
 /**
@@ -84,45 +114,55 @@ function wasTriedAt({ runId, maxRows }: PlanKindOptions): RawBuilder<boolean> {
   return wasTried('row', runId, isSmaller)
 }
 
-/** Cuts what was gathered, keeps the fullest submissions, and makes candidates again of what they do not carry. */
-async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
-  const { runId, kind, maxRows, requests } = options
-  await sql`analyze cut_row (partner_id, target, kept)`.execute(trx)
-  const { rows } = await sql<{ submission_id: number }>`
-    with property as (
-      select partner_id, target, min(partition) filter (where kept) as partition, count(*) filter (where kept) as size,
-             not bool_and(kept) as more
-      from cut_row group by partner_id, target
-    ),
-    single as (
-      select partner_id, partition, size, more
-      from (select *, min(partner_id) over (partition by target) as first_of_target from property) gathered
+/**
+ * Chooses the fullest requests among those that what was gathered comes to. Of one target it takes one partner id.
+ * @returns whether rows of what was chosen were found by earlier cuts.
+ */
+async function choose(trx: Transaction<Schema>, { maxRows, requests }: PlanKindOptions): Promise<boolean> {
+  const { rows } = await sql<{ any_kept: boolean }>`
+    with single as (
+      select *
+      from (select *, min(partner_id) over (partition by target) as first_of_target from gathered) gathered
       where partner_id = first_of_target
     ),
     numbered as (
-      select partner_id, partition, size, more,
+      select *,
              (sum(size) over (partition by partition order by partner_id) - size)::bigint
                / (${maxRows} - max(size) over () + 1) as ordinal
       from single
     ),
     fullest as (
-      select partition, ordinal, sum(size)::bigint as row_count
+      select partition, ordinal
       from numbered group by partition, ordinal
-      order by row_count desc, partition, ordinal
+      order by sum(size) desc, partition, ordinal
       limit ${requests}
     ),
-    cut as materialized (
+    chosen as (
+      insert into chosen
+      select partner_id, target, partition, ordinal, size, more, kept, place
+      from numbered join fullest using (partition, ordinal)
+      returning kept
+    )
+    select coalesce(bool_or(kept), false) as any_kept from chosen`.execute(trx)
+  await sql`analyze chosen (partner_id, partition, ordinal)`.execute(trx)
+  return rows[0]?.any_kept ?? false
+}
+
+/** Makes submissions of what was chosen. */
+async function cut(trx: Transaction<Schema>, { runId, kind }: PlanKindOptions): Promise<number[]> {
+  await sql`analyze cut_row (partner_id)`.execute(trx)
+  const { rows } = await sql<{ submission_id: number }>`
+    with cut as materialized (
       select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id'))
         as submission_id
-      from (select * from fullest order by partition, ordinal) ordered
-    ),
-    carrying as materialized (
-      select partner_id, more, submission_id from numbered join cut using (partition, ordinal)
+      from (
+        select partition, ordinal, sum(size)::bigint as row_count
+        from chosen group by partition, ordinal order by partition, ordinal
+      ) ordered
     ),
     carried as materialized (
       select row_id, stream, partner_id, wanted_hash, more, submission_id
-      from cut_row join carrying using (partner_id)
-      where kept
+      from cut_row join chosen using (partner_id) join cut using (partition, ordinal)
     ),
     planned as (
       insert into submission (submission_id, run_id, kind, partition, state, row_count)
@@ -143,11 +183,14 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       insert into held_property (partner_id, stream, submission_id, more)
       select partner_id, stream, submission_id, more from gained
     ),
-    put_back as (
-      insert into candidate (run_id, kind, partner_id)
-      select ${runId}::bigint, ${kind}, partner_id
-      from (select partner_id from property except select partner_id from carrying) left_over
-      on conflict do nothing
+    -- By their places: joined, all that is kept could be read. Nobody else writes it under the run's lock.
+    used as (
+      delete from candidate_row
+      where ctid = any(array(select place from cut_row where place is not null))
+    ),
+    taken as (
+      delete from candidate
+      where ctid = any(array(select place from chosen where place is not null))
     )
     select submission_id from cut order by submission_id`.execute(trx)
   return rows.map(({ submission_id }) => submission_id)
@@ -174,139 +217,4 @@ async function recordReleases(trx: Transaction<Schema>, runId: number, requires:
       limit 1
     ) last
     group by 1, 2`.execute(trx)
-}
-
-type Gathering = {
-  runId: number
-  kind: string
-  streams: readonly string[]
-  kindStreams: readonly string[]
-  requires: Requires
-  /** What requests are kept apart by, of a row called `row`. */
-  partition: RawBuilder<string>
-  /** Whether a row, called `row`, could go out as far as the row itself says. */
-  sendable: RawBuilder<boolean>
-  /** Rows of one property in one request at most. */
-  maxRowsOfProperty: number
-  maxRows: number
-  /** Requests that are wanted. */
-  requests: number
-}
-
-/** Candidates looked at in one statement: few at first, because nobody knows how many rows they bring. */
-const firstBatch = 64
-const largestBatch = 10_000
-
-/** Requests' worth of rows gathered beyond those wanted, at most: where rows spread over many partitions. */
-const spareRequests = 8
-
-/**
- * Takes candidates and gathers their ready rows in the temporary table `cut_row`, until there are enough for the
- * requests that are wanted, or no candidates are left. Of one target, which is a company of the service or a property
- * that has none yet, rows of one partner id and one partition are kept, and only if nothing of it is in flight. What is
- * not kept of a property, and what is in flight, says that the property is looked at again when its submission ends.
- *
- * @returns how many rows.
- */
-async function gatherRows(trx: Transaction<Schema>, gathering: Gathering): Promise<number> {
-  await sql`
-    create temp table cut_row (
-      row_id bigint, stream text, partner_id text, target text, partition text, wanted_hash bytea, kept boolean)
-    on commit drop`.execute(trx)
-  await sql`
-    create temp table cut_property (submission_id bigint, stream text, partner_id text, more boolean, rows bigint)
-    on commit drop`.execute(trx)
-  let rows = 0
-  for (let batch = firstBatch; ; ) {
-    const taken = await takeCandidates(trx, gathering, batch)
-    rows += taken.rows
-    if (taken.properties < batch) return rows
-    const filled = await filledRequests(trx, gathering.maxRows)
-    if (filled >= gathering.requests || rows >= (gathering.requests + spareRequests) * gathering.maxRows) return rows
-    batch = nextBatch(batch, (gathering.requests - filled) * gathering.maxRows, taken)
-  }
-}
-
-type Taken = { properties: number; rows: number }
-
-/** As many candidates as should bring the rows that are wanted, by the last ones taken; never many more at a time. */
-function nextBatch(batch: number, wanted: number, { properties, rows }: Taken): number {
-  const expected = Math.ceil((wanted * properties) / Math.max(rows, 1))
-  return Math.min(largestBatch, batch * 4, Math.max(firstBatch, expected))
-}
-
-/**
- * Takes the next candidates out, also those that turn out to have nothing ready: what changes that names them again.
- */
-async function takeCandidates(
-  trx: Transaction<Schema>,
-  { runId, kind, streams, kindStreams, requires, partition, sendable, maxRowsOfProperty }: Gathering,
-  batch: number,
-): Promise<Taken> {
-  const { rows } = await sql<Taken>`
-    with taken as (
-      delete from candidate
-      -- By their places: of a long queue only the head is read. Nobody else writes it under the run's lock.
-      where ctid = any(array(
-        select ctid from candidate where run_id = ${runId} and kind = ${kind} order by partner_id limit ${batch}))
-      returning partner_id
-    ),
-    free as materialized (
-      select row.partner_id, row.stream, coalesce(mapping.company_id::text, row.partner_id) as target
-      from (select partner_id, unnest(${streams}::text[]) as stream from taken) row
-      left join mapping using (partner_id)
-      where not exists (
-          select from held_property held
-          where held.partner_id = row.partner_id and held.stream = any(${kindStreams}::text[]))
-        and not exists (
-          select from mapping twin
-          join held_property held on held.partner_id = twin.partner_id
-          where twin.company_id = mapping.company_id and twin.partner_id <> row.partner_id
-            and held.stream = any(${kindStreams}::text[]))
-        and not ${isSuspended()}
-        and not ${lacksRequirement(requires)}
-    ),
-    -- Of a property that is in flight, by this partner id or another of its company.
-    put_off as (
-      update held_property held set more = true
-      from (
-        select partner_id from taken
-        union
-        select twin.partner_id
-        from taken join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
-      ) concerned
-      where held.partner_id = concerned.partner_id and held.stream = any(${kindStreams}::text[]) and not held.more
-    ),
-    placed as (
-      select ready.row_id, free.stream, free.partner_id, free.target, ready.partition, ready.wanted_hash,
-             rank() over (partition by free.partner_id order by ready.partition) = 1
-               and row_number() over (partition by free.partner_id, ready.partition order by ready.row_id)
-                 <= ${maxRowsOfProperty} as kept
-      from free
-      cross join lateral (
-        select row.row_id, ${partition} as partition, row.desired_hash as wanted_hash
-        -- Planned by itself: what the planner expects the conditions to cost would have it scan all of a small table
-        -- for each property, rather than look its few rows up.
-        from (
-          select * from ledger where stream = free.stream and partner_id = free.partner_id offset 0
-        ) row
-        where ${sendable}
-        order by partition, row_id
-        limit ${maxRowsOfProperty + 1}
-      ) ready
-    ),
-    gathered as (
-      insert into cut_row
-      select row_id, stream, partner_id, target, partition, wanted_hash, kept from placed
-      returning kept
-    )
-    select (select count(*) from taken) as properties, (select count(*) from gathered where kept) as rows`.execute(trx)
-  return rows[0] ?? { properties: 0, rows: 0 }
-}
-
-async function filledRequests(trx: Transaction<Schema>, maxRows: number): Promise<number> {
-  const { rows } = await sql<{ filled: number }>`
-    select coalesce(sum(rows / ${maxRows}::integer), 0)::bigint as filled
-    from (select count(*) as rows from cut_row where kept group by partition) counted`.execute(trx)
-  return rows[0]?.filled ?? 0
 }

@@ -151,9 +151,15 @@ export async function settleRows(
         from sent
         -- By their keys: joined alone, the planner may read all that lies between them.
         where took.row_id = sent.row_id and took.row_id = any(array(select row_id from carried_row))
-        returning took.partner_id, took.accepted_hash is distinct from took.wanted_hash as pending
+        returning took.partner_id, took.accepted_hash is distinct from took.wanted_hash as pending,
+                  sent.sent_hash is distinct from took.wanted_hash as changed
       ),
-      ${released(submissionId, carriedProperties, sql`select partner_id from settled where pending`)}
+      ${released(submissionId, carriedProperties, {
+        pending: sql`select partner_id from settled where pending`,
+        // As it was sent, the run sends none of it again, but what was too large.
+        again: sql`select partner_id from settled
+          where pending and (changed or (select too_large from submission where submission_id = ${submissionId}))`,
+      })}
       select from released limit 1`.execute(trx)
     await sql`drop table verdict`.execute(trx)
   })
@@ -189,7 +195,9 @@ export async function releaseUnsent(trx: Transaction<Schema>, submissionId: numb
     array(select distinct partner_id from submission_row join acceptance using (row_id)
       where submission_id = ${submissionId})`
   const all = sql`select partner_id from released`
-  await sql`with ${released(submissionId, properties, all)} select from released limit 1`.execute(trx)
+  await sql`with ${released(submissionId, properties, { pending: all, again: all })} select from released limit 1`.execute(
+    trx,
+  )
 }
 
 const carriedProperties = sql`array(select distinct partner_id from carried_row)`
@@ -199,18 +207,23 @@ const carriedProperties = sql`array(select distinct partner_id from carried_row)
  * are found by their own keys: the planner may take the table for as empty as it is between two nights, and would read
  * all of it for any other.
  * @param properties those that the submission carries, as an array.
- * @param pending those of which something is to be sent that the submission carried.
+ * @param pending those of which something is to be sent that the submission carried; `again`: by this run already.
  */
-const released = (submissionId: number, properties: RawBuilder<unknown>, pending: RawBuilder<unknown>) => sql`
+const released = (
+  submissionId: number,
+  properties: RawBuilder<unknown>,
+  { pending, again }: { pending: RawBuilder<unknown>; again: RawBuilder<unknown> },
+) => sql`
   released as (
     delete from held_property
     where partner_id = any(${properties}) and submission_id = ${submissionId}
     returning partner_id, more
   ),
   ended as (
-    insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
+    insert into ended_submission (run_id, kind, partner_ids, unsettled_ids, again_ids)
     select run_id, kind, array(select distinct partner_id from released),
-           array(select partner_id from released where more union ${pending})
+           array(select partner_id from released where more union ${pending}),
+           array(select distinct partner_id from (${again}) again)
     from submission
     where submission_id = ${submissionId} and exists (select from released)
   )`

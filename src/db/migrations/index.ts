@@ -47,6 +47,7 @@ import * as suspendedHotels from './0052-suspended-hotels.ts'
 import * as livingHotels from './0055-living-hotels.ts'
 import * as foundAtOnce from './0056-found-at-once.ts'
 import * as failingPages from './0057-failing-pages.ts'
+import * as foundCandidates from './0058-found-candidates.ts'
 import * as lookups from './0059-lookups.ts'
 import * as livingDifferences from './0060-living-differences.ts'
 
@@ -102,6 +103,7 @@ export const migrations: Record<MigrationName, Migration> = {
   '0055-living-hotels': livingHotels,
   '0056-found-at-once': foundAtOnce,
   '0057-failing-pages': failingPages,
+  '0058-found-candidates': foundCandidates,
   '0059-lookups': lookups,
   '0060-living-differences': livingDifferences,
 }

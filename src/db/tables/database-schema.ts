@@ -60,6 +60,7 @@ import type {
 } from './service-tables.ts'
 import type {
   BatchSizeTable,
+  CandidateRowTable,
   CandidateTable,
   EndedSubmissionTable,
   KindSweepTable,
@@ -123,6 +124,7 @@ export type Schema = CalculatorsSchema &
     action: ActionTable
     row_change: RowChangeTable
     candidate: CandidateTable
+    candidate_row: CandidateRowTable
     ended_submission: EndedSubmissionTable
     kind_sweep: KindSweepTable
     batch_size: BatchSizeTable

@@ -189,6 +189,21 @@ export type CandidateTable = {
   run_id: number
   kind: string
   partner_id: string
+  /** That its next rows belong to, which cuts have found and not carried; null: nobody has looked at it. */
+  partition: string | null
+  /** How many these are, whether it has others, and what the service knows it as. */
+  rows: number | null
+  others: boolean | null
+  target: string | null
+}
+
+/** A row that a cut has found ready and did not carry. */
+export type CandidateRowTable = {
+  run_id: number
+  kind: string
+  partner_id: string
+  partition: string
+  row_id: number
 }
 
 /** Properties whose rows a submission released since the planner looked last. */
@@ -199,6 +214,8 @@ export type EndedSubmissionTable = {
   partner_ids: string[]
   /** Of which rows of the same kind may be ready: some were left for later, or are pending again. */
   unsettled_ids: string[]
+  /** Of which rows that it carried may go out in the same run. */
+  again_ids: Generated<string[]>
 }
 
 /** That every row of a kind was looked over in a run, and all that might be ready became a candidate. */

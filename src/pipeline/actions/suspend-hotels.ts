@@ -106,21 +106,22 @@ export async function beginPilot(
   const strangers = await db.transaction().execute(async (trx) => {
     const found = await requireKnown(trx, named, unknown)
     await lockSuspensions(trx)
-    const kept = await trx
-      .selectFrom('suspended_hotel')
-      .select('partner_id')
-      .where('partner_id', 'in', named)
-      .where('resumed_at', 'is', null)
-      .orderBy('partner_id')
-      .execute()
+    // As an array, because a statement takes no more than 65,535 parameters.
+    const { rows: kept } = await sql<{ partner_id: string }>`
+      select partner_id from suspended_hotel
+      where partner_id = any(${named}::text[]) and resumed_at is null
+      order by partner_id`.execute(trx)
     if (kept.length > 0) {
-      const which = kept.map(({ partner_id }) => partner_id).join(', ')
+      const which = firstOf(kept.map(({ partner_id }) => partner_id))
       throw new ActionRefused(
         'hotel_suspended',
         `Nothing was changed: ${which} ${kept.length === 1 ? 'is' : 'are'} suspended. Resume ${kept.length === 1 ? 'it' : 'them'} first, or leave ${kept.length === 1 ? 'it' : 'them'} out`,
       )
     }
-    await trx.deleteFrom('pilot_hotel').where('partner_id', 'not in', named).execute()
+    await sql`
+      delete from pilot_hotel member
+      where not exists (select from unnest(${named}::text[]) as going (partner_id)
+        where going.partner_id = member.partner_id)`.execute(trx)
     await joinPilot(trx, named, { actor, at })
     await sql`
       insert into pilot (reason, started_by, started_at) values (${reason}, ${actor.user}, ${at})
@@ -176,8 +177,17 @@ async function requireKnown(trx: Transaction<Schema>, hotels: readonly string[],
   const meant = near.length > 0 ? `was ${near.join(' or ')} meant?` : examplesOf(examples)
   throw new ActionRefused(
     'hotel_unknown',
-    `Nothing was changed: nothing was ever read of ${strangers.join(', ')}; ${meant} If ${strangers.length === 1 ? 'it is an id' : 'they are ids'} that the partner will have, say so`,
+    `Nothing was changed: nothing was ever read of ${firstOf(strangers)}; ${meant} If ${strangers.length === 1 ? 'it is an id' : 'they are ids'} that the partner will have, say so`,
   )
+}
+
+/** So many names are in a sentence at most: somebody may name every hotel. */
+const mostNamed = 20
+
+/** The first names of a list, for a sentence. Pure. */
+function firstOf(names: readonly string[]): string {
+  const more = names.length - mostNamed
+  return `${names.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function examplesOf(examples: readonly string[]): string {

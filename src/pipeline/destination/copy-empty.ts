@@ -160,6 +160,7 @@ export async function movingRelations(trx: Transaction<Schema>, tables?: readonl
 export const sharedTables: readonly string[] = [
   'action',
   'candidate',
+  'candidate_row',
   'destination',
   'destination_key',
   'ended_submission',

@@ -18,6 +18,7 @@ const leftEmpty = [
   'calculator_value_change',
   'calculator_variable',
   'candidate',
+  'candidate_row',
   'company',
   'company_property',
   'complete_search',

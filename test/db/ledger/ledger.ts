@@ -182,6 +182,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
         'held_property',
         'batch_size',
         'candidate',
+        'candidate_row',
         'ended_submission',
         'source_row',
         'acceptance',

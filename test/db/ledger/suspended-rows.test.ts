@@ -263,3 +263,18 @@ it('a hotel of the same company that goes on being sent is named', async () => {
   expect((await suspend('H-1')).same_company).toMatchObject([{ partner_id: 'H-1', other: 'H-2' }])
   expect((await suspend('H-2')).same_company).toEqual([])
 })
+
+it('a pilot may have more hotels than a statement takes parameters', { timeout: 120_000 }, async () => {
+  const hotels = Array.from({ length: 70_000 }, (_, number) => `N-${number}`)
+  const asked = { ...by, hotels, unknown: true, reason: 'go-live' }
+  expect((await beginPilot(ledger.db, asked)).hotels).toHaveLength(70_000)
+  const fewer = await beginPilot(ledger.db, { ...asked, hotels: hotels.slice(0, 69_999) })
+  expect(fewer.hotels).toHaveLength(69_999)
+  const members = await ledger.db.selectFrom('pilot_hotel').select('partner_id').execute()
+  expect(members).toHaveLength(69_999)
+})
+
+it('a refusal names the first twenty hotels that nobody knows, and says how many more there are', async () => {
+  const refused = suspend(...Array.from({ length: 50_000 }, (_, number) => `N-${String(number).padStart(5, '0')}`))
+  await expect(refused).rejects.toThrow(/nothing was ever read of N-00000, .*, N-00019 and 49980 more;/)
+})
