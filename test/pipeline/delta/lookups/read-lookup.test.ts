@@ -65,6 +65,14 @@ test.each<[string, string | Buffer, object, string]>([
   expect(message).toContain(words)
 })
 
+test('ten faults of the file of a lookup are told, and that there are more', async () => {
+  const rows = (count: number) => Array.from({ length: count }, (_, at) => `c${at},1,2`)
+  const told = async (lines: string[]) => (await refusal(lines.join('\n'))).message.split('\n').slice(1)
+  const ten = Array.from({ length: 10 }, (_, at) => `  line ${at + 2}: it has 3 cells, and the line of names has 2`)
+  expect(await told(['code,id', ...rows(10)])).toEqual(ten)
+  expect(await told(['code,id', ...rows(100_000)])).toEqual([...ten, '  and more'])
+})
+
 test('a lookup without its file, of a folder, or of more bytes than it may have is refused before it is read', async () => {
   const file = temporaryFile('code,id\na,1')
   const wordsOf = (of: string) => readLookup('meters', configOf(of)).then(String, (error: Error) => error.message)
