@@ -5,6 +5,7 @@ import { basename } from 'node:path'
 import type { LookupConfig } from '../../../config/lookup-settings.ts'
 import type { Config } from '../../../config/schema.ts'
 import { StopRun } from '../../deps.ts'
+import { listed } from '../../streams/rules/reference-index.ts'
 import { checkText, shown } from '../../streams/rules/row-content.ts'
 import { CsvFault, type CsvRow, takeCsvRows } from './csv-rows.ts'
 
@@ -24,6 +25,8 @@ const maxBytes = 32 * 1024 * 1024
 const maxCellLength = 1_000
 /** So many faults of a file are told: a person fixes them together. It is not read on behind one more. */
 const mostFaults = 10
+/** So many columns of a file are named where one is not there. */
+const mostColumns = 20
 
 /**
  * Reads the file of a lookup, as it is now.
@@ -143,7 +146,7 @@ function headFaults({ line, cells }: CsvRow, wanted: readonly string[], separato
     const found = cells.filter((cell) => cell === name).length
     if (found === 1) return []
     if (found > 1) return [`line ${line}: the column ${name} stands there ${found} times`]
-    return [`line ${line}: there is no column ${name}; there are ${cells.map(shown).join(', ')}${hint}`]
+    return [`line ${line}: there is no column ${name}; there are ${listed(cells.map(shown), mostColumns)}${hint}`]
   })
 }
 
