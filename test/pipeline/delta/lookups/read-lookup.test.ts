@@ -65,6 +65,22 @@ test.each<[string, string | Buffer, object, string]>([
   expect(message).toContain(words)
 })
 
+test('ten faults of the file of a lookup are told, and that there are more', async () => {
+  const rows = (count: number) => Array.from({ length: count }, (_, at) => `c${at},1,2`)
+  const told = async (lines: string[]) => (await refusal(lines.join('\n'))).message.split('\n').slice(1)
+  const ten = Array.from({ length: 10 }, (_, at) => `  line ${at + 2}: it has 3 cells, and the line of names has 2`)
+  expect(await told(['code,id', ...rows(10)])).toEqual(ten)
+  expect(await told(['code,id', ...rows(100_000)])).toEqual([...ten, '  and more'])
+})
+
+test('twenty columns of the file of a lookup are named where the one wanted is not there, and how many more there are', async () => {
+  const names = Array.from({ length: 1_000 }, (_, at) => `c${at}`)
+  const { message } = await refusal([...names, 'id'].join(','))
+  expect(message).toBe(
+    `FILE has to be fixed\n  line 1: there is no column code; there are ${names.slice(0, 20).join(', ')} and 981 more`,
+  )
+})
+
 test('a lookup without its file, of a folder, or of more bytes than it may have is refused before it is read', async () => {
   const file = temporaryFile('code,id\na,1')
   const wordsOf = (of: string) => readLookup('meters', configOf(of)).then(String, (error: Error) => error.message)
