@@ -19,8 +19,8 @@ export type Lookup = {
   ids: ReadonlyMap<string, string>
 }
 
-/** Largest file: some 600,000 codes, which take 100 MB while a run reads. Larger tables are joined in the query. */
-const maxBytes = 32 * 1024 * 1024
+/** Largest file: some 75,000 codes. Eight times as many took 340 MB. Larger tables are joined in the query. */
+const maxBytes = 4 * 1024 * 1024
 /** Longest code or id, in characters. */
 const maxCellLength = 1_000
 /** So many faults of a file are told: a person fixes them together. It is not read on behind one more. */
