@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { countNewlyParked, noteParked } from '../../src/rehearsal/result/newly-parked.ts'
 import { openLedger } from '../db/ledger/ledger.ts'
@@ -17,4 +18,18 @@ it('the rows that a rehearsal parks are those that were not parked before, also 
   expect(await countNewlyParked(ledger.db, requires)).toBe(2)
   await noteParked(ledger.db, requires)
   expect(await countNewlyParked(ledger.db, requires)).toBe(0)
+})
+
+it('what a rehearsal notes of parked rows stands where it is dropped with the rest, and takes no schema of others away', async () => {
+  await sql`create schema rehearsal create table of_others (n int)`.execute(ledger.db)
+  try {
+    await noteParked(ledger.db, requires)
+    const { rows } = await sql`
+      select to_regclass('rehearsal.of_others')::text as others,
+             (select count(*)::int from pg_tables where tablename = 'parked_before' and schemaname = 'nightferry_rehearsal')
+               as noted`.execute(ledger.db)
+    expect(rows).toEqual([{ others: 'rehearsal.of_others', noted: 1 }])
+  } finally {
+    await sql`drop schema if exists rehearsal cascade`.execute(ledger.db)
+  }
 })

@@ -298,13 +298,13 @@ function sumOf(streams: StreamLine[]): StreamLine {
   return { ...(Object.fromEntries(sums) as Record<string, number>), stream: 'all together' }
 }
 
-/** The status of a request's task, but where the request ended without it: there it stays as it was last seen. */
 /** How long the service took, as the report of the verb says it. */
 function tookOf({ attempted_at = null, terminal_at = null }: Partial<Request> = {}): string {
   if (attempted_at === null || terminal_at === null) return ''
   return durationWords(new Date(terminal_at).getTime() - new Date(attempted_at).getTime())
 }
 
+/** The status of a request's task, but where the request ended without it: there it stays as it was last seen. */
 function statusOf(state: string, task: string | null | undefined): string {
   return ['abandoned', 'lost', 'refused'].includes(state) ? state : (task ?? state)
 }

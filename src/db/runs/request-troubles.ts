@@ -27,8 +27,9 @@ export async function requestTroubles(db: Database, now: Date, forMs: number): P
   const { rows } = await sql<RequestTrouble>`
     with troubled as (
       select run_id, kind, submission_id, row_count, error_code as code, error_message as reason,
-             case when answers_lost_since is null then 'calls_fail' else 'answers_lost' end as what,
-             coalesce(answers_lost_since, case when failures > 0 then failing_since end) as since
+             -- While calls about it fail nothing is sent again, and the run goes by when these began to fail.
+             case when failures > 0 or answers_lost_since is null then 'calls_fail' else 'answers_lost' end as what,
+             coalesce(case when failures > 0 then failing_since end, answers_lost_since) as since
       from submission join run using (run_id)
       where run.state = 'running' and submission.state = any(${unfinishedStates}) and overdue_since is null
     )

@@ -4,7 +4,7 @@ import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
-import { AnswerFormatError, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
+import { AnswerFormatError, DownloadFailed, HttpError, proxyDeniedCode, saysUnknown } from '../../exchange/errors.ts'
 import type { Deps, Yields } from '../deps.ts'
 import { serviceAnswers } from '../push/move-submission.ts'
 import { openResult } from '../reading/page-limits.ts'
@@ -225,7 +225,7 @@ function concernsThisCall(error: unknown): boolean {
 /** Whether the service answers others while a call about one task fails. A key that it does not know stops all. */
 async function concernsThisTask({ exchange }: Deps, error: unknown): Promise<boolean> {
   const { code } = error as { code?: string }
-  return code !== 'exchange_unauthorized' && (await serviceAnswers(exchange))
+  return code !== 'exchange_unauthorized' && code !== proxyDeniedCode && (await serviceAnswers(exchange))
 }
 
 /**

@@ -19,14 +19,18 @@ export function troubleWords(trouble: RequestTrouble, giveUpAfterMs: number, say
   const next =
     what === 'calls_fail'
       ? `Nightferry calls again until ${until}. If the service answers nothing by then, ${ends}.`
-      : rows === 0
-        ? `Nightferry sends ${one ? 'it' : 'them'} again until ${until}. Without an answer by then ${ends}.`
-        : `Nightferry sends ${one ? 'it' : 'them'} again until ${until}. Without an answer ${one ? 'it' : 'each'} is split in halves then, which have as long each; where no request of the kind is answered, ${ends}.`
+      : code === 'task_list_too_short'
+        ? `Nothing is sent while its task may be running unseen. If that is so until ${until}, ${ends}.`
+        : rows === 0
+          ? `Nightferry sends ${one ? 'it' : 'them'} again until ${until}. Without an answer by then ${ends}.`
+          : `Nightferry sends ${one ? 'it' : 'them'} again until ${until}. Without an answer ${one ? 'it' : 'each'} is split in halves then, which have as long each; where no request of the kind is answered, ${ends}.`
   const lasts =
     what === 'calls_fail'
       ? `calls about ${which} have failed since ${say(since)}`
       : `${which} ${one ? 'has' : 'have'} had no answer since ${say(since)}`
   const may =
-    rows === 0 ? '' : ` nightferry abandon ${submission_id} gives it up, and the next run sends its rows again.`
+    rows === 0
+      ? ''
+      : ` If no task of it goes on at the service, nightferry abandon ${submission_id} gives it up, and the next run sends its rows again.`
   return `Run ${run_id}: ${lasts}${said === '' ? '' : ` (${said.replace(/\.$/, '')})`}. ${next} nightferry submissions ${submission_id} shows ${one ? 'it' : 'the first of them'}.${may}`
 }

@@ -11,7 +11,7 @@ import { addKey, bindDestination, destinationInUse } from '../../pipeline/destin
 const mark = 'made by nightferry rehearse, and dropped by the next one'
 
 /** What says the same within a database that was named: it is made first, and dropped with the others. */
-const markSchema = 'nightferry_rehearsal'
+export const markSchema = 'nightferry_rehearsal'
 
 /** Everything that a rehearsal makes in a database. */
 const schemas = ['nightferry', 'nightferry_queue', 'sandbox', markSchema]

@@ -47,7 +47,9 @@ it('a request whose answers are lost is named with since when, until when it is 
     ),
   )
   expect(words).toContain('Nightferry sends it again until 02:15 UTC. Without an answer it is split in halves then')
-  expect(words).toContain(`nightferry abandon ${id} gives it up, and the next run sends its rows again.`)
+  expect(words).toContain(
+    `If no task of it goes on at the service, nightferry abandon ${id} gives it up, and the next run sends its rows again.`,
+  )
   const status = await statusOf(deps.db, deps.config, deps.contract, deps.now(), 'apart')
   expect(status.troubles).toMatchObject([{ ...trouble, until: new Date(since.getTime() + 900_000) }])
   await ferry.ledger.db.updateTable('run').set({ state: 'failed' }).execute()
@@ -73,4 +75,21 @@ it('calls that fail about a task are named with the code, and that the run fails
   expect(troubleWords(found, 900_000, utc)).toContain(
     'Nightferry calls again until 02:19 UTC. If the service answers nothing by then, the run fails, and the next one goes on from there.',
   )
+})
+
+it('a request whose answer was lost before the service went down is named by what the run goes by: calls that fail', async () => {
+  await using server = await service({ [post]: [reset], [tasks]: [json([]), refusal(503, 'down')] })
+  await using deps = ferry.deps(server.url)
+  const id = await ferry.planned(deps, 'properties', hotels)
+  const looks = async (times: number) => {
+    for (let look = 0; look < times; look++) {
+      await lookAtSubmission(deps, id)
+      ferry.clock.pass(60_000)
+    }
+  }
+  await looks(6)
+  const { answers_lost_since, failing_since } = await ferry.submission(id)
+  expect(failing_since?.getTime()).toBeGreaterThan(answers_lost_since?.getTime() ?? Number.POSITIVE_INFINITY)
+  const told = await requestTroubles(deps.db, deps.now(), troubleShownAfterMs)
+  expect(told).toMatchObject([{ what: 'calls_fail', submission_id: id, since: failing_since, code: 'exchange_failed' }])
 })
