@@ -61,7 +61,7 @@ export async function measureSuspensions(url: string, rows: number, knows: Knowl
       await stage(`tonight, ${when}`, async () => {
         await needsOf(db, requires)
         await causesOfRows(db, 'parked', { requires, limit: 10 })
-        await parkedGroups(db, requires, {}, 10)
+        await parkedGroups(db, requires, {}, 10, 'short')
       })
       await stage(`rows to go, ${when}`, () => rowsToGo(db, runId, requires, Object.keys(requires), []))
       await stage(`report, ${when}`, () => db.transaction().execute((trx) => streamReports(trx, runId, requires)))

@@ -49,7 +49,7 @@ const uncompiled = { jit: 'off' }
  * otherwise for all who use it. The driver takes a time that is printed in another form for none, and statements that
  * take turns under a lock would fail as those of transactions that see one moment.
  */
-const ofOurs = {
+export const ofOurs = {
   datestyle: 'ISO',
   intervalstyle: 'postgres',
   extra_float_digits: '1',

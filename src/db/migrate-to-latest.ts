@@ -123,7 +123,7 @@ async function requireUtf8(db: QueryExecutorProvider): Promise<void> {
   const { name = '', encoding = '' } = rows[0] ?? {}
   if (encoding === 'UTF8') return
   throw new DatabaseEncoding(
-    `The database ${name} is in ${encoding}, which cannot hold every text; it has to be in UTF8. Make another (createdb --encoding=UTF8 --template=template0) and name it with DATABASE_URL. If the ledger is in ${name} already, move it: nightferry backup from here, nightferry restore-backup there. Nothing was changed.`,
+    `The database ${name} is in ${encoding}, which cannot hold every text; it has to be in UTF8. Make another (createdb --encoding=UTF8 --template=template0) and name it with DATABASE_URL. If the ledger is in ${name} already, move it: nightferry backup from here, with the version that has worked with it until now, and nightferry restore-backup there, with this one. Nothing was changed.`,
   )
 }
 

@@ -61,17 +61,20 @@ function refuseOlder(applied: readonly string[]): void {
 
 /**
  * Makes sure that a process which works finds what it found at its start. A backup may have been restored under it: an
- * old schema, or one without the queue, which only a start makes. Nothing is said of an empty database, for one may be
- * restored into it yet, and a start would fill it.
+ * old schema, or one without the queue, or with one that another process has made since. Nothing is said of an empty
+ * database, for one may be restored into it yet, and a start would fill it.
+ * @param queue the queue that was found before; null: none was looked for.
+ * @returns the queue that is there, as the number of its table; null over an empty database.
  * @throws {SchemaMismatch} saying what is not as it was.
  */
-async function requireKept(db: Database): Promise<void> {
+async function requireKept(db: Database, queue: number | null): Promise<number | null> {
   const applied = await requireKnownSchema(db)
-  if (applied.length === 0) return
+  if (applied.length === 0) return null
   refuseOlder(applied)
-  const { rows } = await sql<{ found: boolean }>`
-    select to_regclass(${`${schemaName}_queue.job`}) is not null as found`.execute(db)
-  if (rows[0]?.found === true) return
+  const { rows } = await sql<{ found: number | null }>`
+    select to_regclass(${`${schemaName}_queue.job`})::oid::int8 as found`.execute(db)
+  const found = rows[0]?.found ?? null
+  if (found !== null && (queue === null || found === queue)) return found
   throw new SchemaMismatch(
     'queue_missing',
     "The queue of Nightferry's database is gone, as when a backup was restored while this process was at work. Start it again: each start makes the queue, and goes on with what is under way.",
@@ -112,15 +115,17 @@ type SchemaWatch = {
 export function watchSchema(db: Database, intervalMs: number): SchemaWatch {
   const lost = new AbortController()
   const stopping = new AbortController()
+  let queue: number | null = null
   const check = async () => {
     try {
-      await requireKept(db)
+      queue = (await requireKept(db, queue)) ?? queue
     } catch (error) {
       if (error instanceof SchemaMismatch) lost.abort(error)
       throw error
     }
   }
   const watch = async () => {
+    await check().catch(() => {})
     while (!stopping.signal.aborted && !lost.signal.aborted) {
       await delay(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
       // A database that is away is told of elsewhere; the next look asks again.

@@ -20,7 +20,7 @@ export function judgeServer({ version, shown, encoding, standby, read_only }: Se
     found.push(
       error(
         `The database is in ${encoding}, which cannot hold every text`,
-        'createdb --encoding=UTF8 --template=template0, and name that one with DATABASE_URL; nightferry backup and restore-backup move a ledger',
+        'createdb --encoding=UTF8 --template=template0, and name that one with DATABASE_URL; nightferry backup, with the version that has worked with it until now, and restore-backup move a ledger',
       ),
     )
   }

@@ -10,6 +10,7 @@ import { migrateBut } from './fixtures/migrate-but.ts'
 
 const patience = { timeout: 60_000, interval: 10 }
 const all = Object.keys(migrations).length
+const makeQueue = 'create schema nightferry_queue; create table nightferry_queue.job ()'
 
 /**
  * Holds the list of migrations as somebody's open transaction may, until it is told to let go. Every migration writes
@@ -68,11 +69,10 @@ test('a watch on the schema says when a newer version has migrated, and not befo
   watch.stop()
 })
 
-const makeQueue = 'create schema nightferry_queue; create table nightferry_queue.job ()'
-
 test.each([
   ['schema_older', `delete from nightferry.kysely_migration where name = '${Object.keys(migrations).at(-1)}'`],
   ['queue_missing', 'drop schema nightferry_queue cascade'],
+  ['queue_missing', `drop schema nightferry_queue cascade; ${makeQueue}`],
 ])(
   'a database that was put in the place of the one in use is told of as %s, and an empty one is waited on',
   async (code, replaced) => {
@@ -81,6 +81,7 @@ test.each([
     onTestFinished(() => pool.end())
     await ask(url, makeQueue)
     const watch = watchSchema(createDatabase(pool), 10)
+    await watch.check()
     await ask(url, 'alter schema nightferry rename to away')
     await watch.check()
     expect(watch.lost.aborted).toBe(false)

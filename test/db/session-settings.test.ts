@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
+import { openQuerySession } from '../../src/db/readers/open-query-session.ts'
 import { ofThisFile } from '../helpers/of-this-file.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
@@ -79,6 +80,22 @@ it('a server that prints and isolates otherwise for all who use it prints and is
     ])
   } finally {
     await pool.end()
+  }
+})
+
+it('a server that prints otherwise for all who use it prints the answer to a query of a person as the pages show it', async () => {
+  await using other = await testDatabase({ template: 'migrated' })
+  const options = { max: 1, applicationName: 'nightferry tests', searchPath: 'public', onIdleError: () => {} }
+  const owner = createPool(other.url, options)
+  for (const setting of foreign) await owner.query(`alter database ${other.name} set ${setting}`)
+  await owner.end()
+  const { client } = await openQuerySession(other.url)
+  try {
+    const { rows } = await client.query(`
+      select timestamptz '2026-11-27 18:30:00+00' as moment, interval '90 minutes' as length, 0.1::float8 + 0.2 as sum`)
+    expect(rows).toEqual([{ moment: '2026-11-27 18:30:00+00', length: '01:30:00', sum: '0.30000000000000004' }])
+  } finally {
+    await client.end()
   }
 })
 

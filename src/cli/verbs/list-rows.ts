@@ -136,7 +136,7 @@ const csvColumns = [
 export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCode> {
   const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const { groups, total } = await parkedGroups(db, requirementsOf(config), filter, options.limit)
+    const { groups, total } = await parkedGroups(db, requirementsOf(config), filter, options.limit, 'whole')
     if (groups.length === 0) {
       await requireHotel(db, options.partnerId)
       printLine(cli.stdout, nothingFound('parked', options))

@@ -5,6 +5,7 @@ import type { Requires } from './requirements.ts'
 import { passes, type RowFilter } from './row-filter.ts'
 import { isAmongPending, rowState } from './row-state.ts'
 import { told } from './rows-in-state.ts'
+import { shownContent, type Texts } from './shown-texts.ts'
 
 /** The rows of one hotel that wait for the same. */
 type ParkedGroup = {
@@ -28,6 +29,7 @@ export async function parkedGroups(
   requires: Requires,
   filter: RowFilter,
   limit: number,
+  texts: Texts,
 ): Promise<ParkedGroups> {
   const { rows } = await sql<FoundGroup & { all_hotels: number }>`
     with parked as materialized (
@@ -38,12 +40,13 @@ export async function parkedGroups(
         and ${rowState(requires)} = 'parked'
         and ${passes(filter, told.parked)}
     )
-    select partner_id, waits, 'requires_' || (waits ->> 'requirement_state') as code, count(*) as rows,
+    select partner_id, ${shownContent(sql`waits`, texts)} as waits,
+           'requires_' || (waits ->> 'requirement_state') as code, count(*) as rows,
            array_agg(distinct stream order by stream) as streams, min(changed_at) as since,
            sum(count(*)) over ()::bigint as all_rows, count(*) over () as all_groups,
            (select count(distinct partner_id) from parked) as all_hotels
     from parked
-    group by partner_id, waits
+    group by partner_id, parked.waits
     order by count(*) desc, partner_id collate "C", code
     limit ${limit}`.execute(db)
   const [first] = rows

@@ -96,7 +96,7 @@ export async function pageOfRows(
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
            coalesce(row.guard_run, ${heldRun(requires)}) as held_run,
            ${staysSuspended} as suspended, policy_after, policy_sent, policy_times,
-           to_jsonb(waits) as waits
+           case when waits.required is not null then ${shownContent(sql`to_jsonb(waits)`, texts)} end as waits
     from ${among} row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
     left join lateral ${policyOf(policies)} policy on ${state} = 'rejected' and row.refused_hash = row.desired_hash

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { endWithClient, setForSession } from '../database.ts'
+import { endWithClient, ofOurs, setForSession } from '../database.ts'
 import { schemaName } from '../migrate-to-latest.ts'
 import { ReaderError } from './grant-reading.ts'
 
@@ -27,6 +27,7 @@ export async function openQuerySession(url: string): Promise<QuerySession> {
   owner.on('error', () => {})
   await owner.connect()
   try {
+    await setForSession(owner, { ...ofOurs, timezone: 'UTC' })
     const login = await openQueryLogin(owner)
     if (login !== null) {
       try {
@@ -90,7 +91,8 @@ async function connected(url: string): Promise<pg.Client> {
   client.on('error', () => {})
   try {
     await client.connect()
-    await setForSession(client, { search_path: schemaName, timezone: 'UTC', default_transaction_read_only: 'on' })
+    const session = { search_path: schemaName, timezone: 'UTC', default_transaction_read_only: 'on' }
+    await setForSession(client, { ...ofOurs, ...session })
     await endWithClient(client)
     return client
   } catch (error) {

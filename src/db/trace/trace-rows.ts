@@ -7,7 +7,7 @@ import { isConfigured, type Requires } from '../ledger/requirements.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/rows-to-retry.ts'
 import { outcomeTold } from '../ledger/settle-outcomes.ts'
-import { shownContent } from '../ledger/shown-texts.ts'
+import { shownContent, shownText } from '../ledger/shown-texts.ts'
 import { otherDestination } from '../runs/newest-runs.ts'
 import type { GuardChange, OutcomeName } from '../tables/row-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
@@ -57,17 +57,21 @@ export async function traceRows(
   policies: readonly ResendPolicy[],
   limit: number | null = null,
 ): Promise<TracedRow[]> {
-  const shown = (content: RawBuilder<unknown>) => shownContent(content, limit === null ? 'whole' : 'short')
+  const texts = limit === null ? 'whole' : 'short'
+  const shown = (content: RawBuilder<unknown>) => shownContent(content, texts)
   const { rows } = await sql<FoundRow>`
     select stated.stream, stated.row_key, ${shown(sql`stated.content`)} as content, stated.state,
            case when state = 'accepted' then taken.outcome else stated.outcome end as outcome,
            case when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
                   or (state = 'unconfigured' and invalid_reason is null)
              then outcome_code end as code,
-           case when state in ('invalid', 'unconfigured') and invalid_reason is not null then invalid_reason
-                when state = 'unconfigured' then outcome_reason
-                when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
-                  then outcome_reason end as reason,
+           ${shownText(
+             sql`(case when state in ('invalid', 'unconfigured') and invalid_reason is not null then invalid_reason
+                       when state = 'unconfigured' then outcome_reason
+                       when state in ('rejected', 'unknown') or (state <> 'accepted' and stated.outcome is null)
+                         then outcome_reason end)`,
+             texts,
+           )} as reason,
            case when state = 'accepted' then taken.submission_id
                 else coalesce(held_by, outcome_submission) end as submission_id,
            first_seen_at, changed_at, accepted_at, outcome_at, gone_at,
@@ -76,8 +80,8 @@ export async function traceRows(
            case when ${isConfigured(requires, sql`stated.stream`)}
              then coalesce(guard_run, case when state = 'held' then ${heldRun(requires)} end) end as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
-           stated.waits, past.past, case when state = 'rejected' then policy_after
-             end as policy_after, policy_sent, policy_times
+           case when stated.waits ->> 'required' is not null then ${shown(sql`stated.waits`)} end as waits, past.past,
+           case when state = 'rejected' then policy_after end as policy_after, policy_sent, policy_times
     from (
       select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits, policy.*
       from ledger row

@@ -150,7 +150,7 @@ export const ledgerRoutes: readonly Route[] = [
     query: z.strictObject({ limit, ...filterFields }),
     answers: { 200: z.object({ groups: z.array(document), total: document }) },
     handle: async ({ db, deps }, { query }) =>
-      await parkedGroups(db, requirementsOf(deps.config), rowFilter(deps.config, query), query.limit),
+      await parkedGroups(db, requirementsOf(deps.config), rowFilter(deps.config, query), query.limit, 'short'),
   }),
   route({
     id: 'traceHotel',

@@ -61,7 +61,7 @@ describe('rows behind an overdue request', () => {
     expect(await rowsInState(ledger.db, 'parked', { requires, limit: 10 })).toMatchObject([about, about])
     const filter = { reason: `submission ${submission}` }
     expect(await rowsInState(ledger.db, 'parked', { requires, filter, limit: 10 })).toHaveLength(2)
-    expect(await parkedGroups(ledger.db, requires, {}, 10)).toMatchObject({ groups: [{ ...about, rows: 2 }] })
+    expect(await parkedGroups(ledger.db, requires, {}, 10, 'whole')).toMatchObject({ groups: [{ ...about, rows: 2 }] })
     expect(await causesOfRows(ledger.db, 'parked', { requires, limit: 10 })).toMatchObject([
       { code: 'requires_overdue', reason: filter.reason, rows: 2, hotels: 1 },
     ])

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { beforeEach, expect, it } from 'vitest'
 import { listDifferences, listRowDifferences } from '../../../src/db/differences/list-differences.ts'
 import { driftRows } from '../../../src/db/ledger/drift-rows.ts'
+import { parkedGroups } from '../../../src/db/ledger/parked-groups.ts'
 import { pageOfRows, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { rowsNotAccepted } from '../../../src/db/ledger/rows-not-accepted.ts'
 import { newestRuns } from '../../../src/db/runs/newest-runs.ts'
@@ -157,4 +158,26 @@ it('what differs, what changed and what came back of a hotel show the beginning 
   const traced = await tracePartner(ledger.db, 'H-1', requires, [], 1_000)
   expect(traced?.differences.map(({ stored }) => stored)).toEqual([shortened('y')])
   expect(traced?.row_differences.map(({ sent }) => sent)).toEqual([shortened('x')])
+})
+
+it('rows that wait for one with a long reason show the beginning of it over HTTP, and so does the trace of their hotel', async () => {
+  await land(1, 10)
+  await sql`update acceptance set invalid_reason = repeat('x', ${sql.lit(megabyte)})`.execute(ledger.db)
+  await ledger.landChecked('framework_answers', [{ partner_id: 'H-1', content: { value: '1' } }])
+  const waiting = { ...requires, framework_answers: [stream] }
+  const reasonOf = (rows: readonly { reason: string | null }[]) => some(rows).map(({ reason }) => reason?.length)
+  const short = 2_000
+  const paged = await pageOfRows(ledger.db, 'parked', { requires: waiting, limit: 10 })
+  expect(reasonOf(paged.rows)[0]).toBeLessThan(short)
+  expect(paged.rows[0]?.reason).toContain(`(shortened: ${megabyte} characters`)
+  expect(reasonOf((await parkedGroups(ledger.db, waiting, {}, 10, 'short')).groups)[0]).toBeLessThan(short)
+  const traced = (await tracePartner(ledger.db, 'H-1', waiting, [], 1_000))?.rows ?? []
+  expect(traced.map(({ state }) => state).toSorted()).toEqual(['invalid', 'parked'])
+  for (const length of reasonOf(traced)) expect(length).toBeLessThan(short)
+  const whole = [
+    ...(await rowsInState(ledger.db, 'parked', { requires: waiting, limit: 10 })),
+    ...(await parkedGroups(ledger.db, waiting, {}, 10, 'whole')).groups,
+    ...((await tracePartner(ledger.db, 'H-1', waiting, []))?.rows ?? []),
+  ]
+  for (const length of reasonOf(whole)) expect(length).toBeGreaterThanOrEqual(megabyte)
 })

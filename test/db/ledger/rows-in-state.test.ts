@@ -133,7 +133,7 @@ describe('parked rows', () => {
     ])
   })
 
-  const groupsOf = (filter: RowFilter = {}, limit = 100) => parkedGroups(ledger.db, requires, filter, limit)
+  const groupsOf = (filter: RowFilter = {}, limit = 100) => parkedGroups(ledger.db, requires, filter, limit, 'short')
 
   it('parked rows are grouped by hotel and by what they wait for, with as many rows as are listed', async () => {
     const second = { partner_id: 'nobody', row_key: 'another', content: {} }
