@@ -5,6 +5,7 @@ const needed = [
   ...['dist/main.js', 'dist/program/zod-LICENSE', 'docs/README.md'],
   'console/dist/index.html',
   'packaging/systemd/nightferry.service',
+  'packaging/systemd/nightferry@.service',
 ]
 
 /** The piece that `dist/main.js` loads, whose name also has a hash. */
@@ -17,7 +18,7 @@ const allowed = [
   /^console\/dist\/(index\.html|icon\.svg|assets\/[\w-]+\.(js|css))$/,
   /^config\/(monitoring\/)?[\w.-]+\.(yaml|json|sql)$/,
   /^docs\/[\w/-]+\.(md|png)$/,
-  /^packaging\/[\w/-]+(\.[\w.]+)?$/,
+  /^packaging\/[\w/@-]+(\.[\w.]+)?$/,
 ]
 
 /** What is wrong with the list of files of a package, as sentences. */
