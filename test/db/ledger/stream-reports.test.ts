@@ -94,7 +94,7 @@ describe('the report of a stream', () => {
     await countPending(ledger.db, run)
     const actor = { user: 'anna', host: 'ferry1' }
     expect(await retryRejected({ db: ledger.db, now: () => new Date() }, streamNames, {}, actor)).toEqual([
-      { stream: 'properties', rows: 1 },
+      { stream: 'properties', rows: 1, suspended: 0 },
     ])
     expect(await ledger.plan(run, mappingKind), 'the run under way does not send it').toEqual([])
     expect(await report('properties')).toMatchObject({ pending: 1, withheld: 1, sent: 0 })
