@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import type { Finding } from '../../src/doctor/ward.ts'
 import { nightferry, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
 import { alteringProxy } from '../helpers/altering-proxy.ts'
 import { canaries } from '../helpers/canaries.ts'
@@ -58,6 +59,15 @@ test('daemons are exchanged one by one for those with another key, and then for 
   const second = serve({ EXCHANGE_API_KEY: 'sibling-key' })
   await urlOf(second)
   expect(await keys()).toEqual(['certain'])
+  const doctor = await nightferry(
+    folder.path,
+    ['doctor', '--json', '--config', demoConfig],
+    environment({ EXCHANGE_API_KEY: 'sibling-key' }),
+  )
+  const { findings } = JSON.parse(doctor.stdout) as { findings: Finding[] }
+  expect(findings.filter(({ id }) => id === 'service_destination')).toMatchObject([
+    { level: 'error', what: expect.stringContaining('the profile is not to be told') },
+  ])
   await expect.poll(await night(second), patience).toEqual(well)
   first.child.kill('SIGTERM')
   expect((await first.ended).code).toBe(143)
