@@ -4,7 +4,7 @@ import { requirementsOf } from '../config/require-settings.ts'
 import type { Database } from '../db/database.ts'
 import { statusCounts } from '../db/ledger/status-counts.ts'
 import { isOfDestination } from '../db/runs/newest-runs.ts'
-import { refusedKeysAtWork } from '../db/service-key/keys-at-work.ts'
+import { isOtherKeyAtWork, refusedKeysAtWork } from '../db/service-key/keys-at-work.ts'
 import { deniedKeyInUse } from '../db/service-key/service-key.ts'
 import { isLeftToProxy, proxyAdvice } from '../exchange/download.ts'
 import { judgeDownloadUrl, judgeLiteral, pinnedLookup, systemLookup } from '../exchange/download-address.ts'
@@ -69,8 +69,10 @@ export const serviceChecks: readonly Check[] = [
       const { db } = await on(ward.ledger, 'database_schema')
       if (exchange.baseUrl === null || exchange.apiKey === null) throw new CannotLook('see settings')
       const inUse = await destinationInUse(db)
-      const used = await wasEverUsed(db)
-      const known = await isKnownKey(db, inUse.destination_id, keyFingerprint(exchange.apiKey, exchange.baseUrl))
+      const fingerprint = keyFingerprint(exchange.apiKey, exchange.baseUrl)
+      const isTaken = inUse.origin !== null && (await isOtherKeyAtWork(db, fingerprint))
+      const used = isTaken || (await wasEverUsed(db))
+      const known = await isKnownKey(db, inUse.destination_id, fingerprint)
       const configured = { baseUrl: exchange.baseUrl, customIdentifierId: exchange.customIdentifierId }
       if (!used || known) return judgeDestination({ inUse, used, configured, profile: null })
       const service = await on(ward.service, 'service_key')

@@ -243,7 +243,7 @@ test('two daemons that serve two profiles from one server at the same time tell 
   ])
   expect(database).toEqual([
     expect.stringMatching(
-      /^nightferry: database_of_another_profile: Another daemon works with this database.*Several profiles/,
+      /^nightferry: database_of_another_profile: Another process works with this database.*Several profiles/,
     ),
   ])
   expect(http).toEqual([expect.stringMatching(/^nightferry: http_unavailable: .*another process listens there/)])

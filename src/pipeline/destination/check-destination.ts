@@ -92,28 +92,27 @@ export async function destinationChange(
     await learnPlace(db, inUse.destination_id, configured)
     return await destinationChange(deps, service)
   }
+  const noted = async (certainty: 'certain' | 'likely', evidence: string) =>
+    (await bind(deps, inUse, configured, certainty, evidence)) ? null : await destinationChange(deps, service)
   // Nothing was sent yet, and there is no other destination that it could be. Another process at work may have read
-  // rows by now, which must not go to another profile.
-  const isFree = async () =>
-    changed.length === 0 ||
-    ((await allDestinations(db)).length === 1 && !(await isOtherKeyAtWork(db, configured.fingerprint)))
-  if (!(await wasEverUsed(db)) && (await isFree())) {
-    await bind(deps, inUse, configured, 'certain', 'nothing had been sent before')
-    return null
+  // rows by now, which must not go to another profile, nor may two profiles pull into the same tables.
+  const isFree = async () => {
+    if (origin === null) return true
+    if (await isOtherKeyAtWork(db, configured.fingerprint)) return false
+    return changed.length === 0 || (await allDestinations(db)).length === 1
   }
+  if (!(await wasEverUsed(db)) && (await isFree())) return await noted('certain', 'nothing had been sent before')
   // A ledger from before destinations had names: the keys that it was used with are known.
   if (origin === null && (await wasKeyUsed(db, configured.fingerprint))) {
-    await bind(deps, inUse, configured, 'certain', 'the key was used before')
-    return null
+    return await noted('certain', 'the key was used before')
   }
   if (service === 'leave') {
     return { inUse, configured, changed: changed.length > 0 ? changed : ['profile'], profile: null }
   }
   const profile = await profileOf(deps, inUse)
   if (changed.length === 0 && profile.profile === 'same') {
-    await bind(deps, inUse, configured, profile.certainty, profile.evidence)
     deps.logger.info({ destination: inUse.name, ...profile }, 'key_of_same_profile')
-    return null
+    return await noted(profile.certainty, profile.evidence)
   }
   if (profile.profile !== 'same') changed.push('profile')
   return { inUse, configured, changed, profile }
@@ -140,17 +139,31 @@ export async function profileOf(
   })
 }
 
+/**
+ * Binds a destination to what is configured, and notes the key.
+ * @returns false, with nothing done, where another process has bound it since it was read.
+ */
 async function bind(
   { db }: DestinationDeps,
-  { destination_id, origin, name }: Destination,
+  { destination_id, origin, path, custom_identifier_id, name }: Destination,
   configured: ConfiguredDestination,
   certainty: 'certain' | 'likely',
   evidence: string,
-): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+): Promise<boolean> {
+  return await db.transaction().execute(async (trx) => {
+    const now = await trx
+      .selectFrom('destination')
+      .selectAll()
+      .where('destination_id', '=', destination_id)
+      .where('schema_name', 'is', null)
+      .forUpdate()
+      .executeTakeFirst()
+    const stands = now?.origin === origin && now.path === path && now.custom_identifier_id === custom_identifier_id
+    if (!stands) return false
     const first = origin === null && name === nameAtFirst ? { name: new URL(configured.origin).host } : {}
     await bindDestination(trx, destination_id, { ...configured, ...first })
     await addKey(trx, destination_id, configured.fingerprint, certainty, evidence)
+    return true
   })
 }
 

@@ -74,6 +74,34 @@ async function usedWith(deps: Deps): Promise<void> {
 const waitingAt = async (db: Database, at: string) =>
   (await allDestinations(db)).find(({ origin, schema_name }) => origin === at && schema_name !== null)
 
+/** A process with the key of `deps` at work, as far as others can see. */
+async function atWork({ required }: Deps): Promise<AsyncDisposable> {
+  const client = new pg.Client({
+    connectionString: ferry.ledger.url,
+    application_name: queueName(keyFingerprint(required.apiKey, required.baseUrl)),
+  })
+  await client.connect()
+  return { [Symbol.asyncDispose]: () => client.end() }
+}
+
+const othersHaveLeft = () =>
+  expect
+    .poll(async () => {
+      const { rows } = await ferry.ledger.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name like 'nightferry queue _%'`,
+      )
+      return rows.length
+    }, patience)
+    .toBe(0)
+
+/** The keys that are noted of the destination in use, and how sure that is. */
+const notedKeys = async () =>
+  await ferry.ledger.db
+    .selectFrom('destination_key')
+    .select(['fingerprint', 'profile_certainty'])
+    .orderBy('profile_certainty')
+    .execute()
+
 const accepted = async () =>
   (await ferry.ledger.db.selectFrom('ledger').select('row_key').where('accepted_hash', 'is not', null).execute()).map(
     ({ row_key }) => row_key,
@@ -96,34 +124,124 @@ describe('the destination that is configured', () => {
     await using deps = ferry.deps(server.url)
     await refuseOthersDatabase(deps)
     const other = configured(deps, { apiKey: 'another key', customIdentifierId: ids.brand })
-    const { apiKey, baseUrl } = deps.required
-    const atWork = new pg.Client({
-      connectionString: ferry.ledger.url,
-      application_name: queueName(keyFingerprint(apiKey, baseUrl)),
-    })
-    await atWork.connect()
-    try {
+    {
+      await using _ = await atWork(deps)
       await expect(checkDestination(other)).rejects.toMatchObject({ code: 'destination_changed' })
       await expect(refuseOthersDatabase(other)).rejects.toMatchObject({
         code: 'database_of_another_profile',
-        message: expect.stringContaining(`customIdentifierId was ${ids.identifier} and is ${ids.brand}`),
+        message: expect.stringMatching(
+          new RegExp(
+            `^Another process works with this database, for .*customIdentifierId was ${ids.identifier} and is ${ids.brand}.*destination same.*stays accepted.*Several profiles.*destination other`,
+          ),
+        ),
       })
       expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.identifier)
       // Another key of the same profile is at home here.
       await refuseOthersDatabase(configured(deps, { apiKey: 'a new key' }))
       await refuseOthersDatabase(deps)
-    } finally {
-      await atWork.end()
     }
-    const left = async () => {
+    await othersHaveLeft()
+    await checkDestination(other)
+    expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.brand)
+  })
+
+  it.each([
+    ['two that only read', null],
+    ['two that send with one identifier', ids.identifier],
+  ])(
+    'a second key at a new ledger where a process is at work is not noted before anything tells whose it is: %s',
+    async (_, customIdentifierId) => {
+      await using unsure = await showing({})
+      await using given = ferry.deps(unsure.url)
+      const deps = configured(given, { customIdentifierId })
+      await refuseOthersDatabase(deps)
+      const first = [{ fingerprint: configuredDestination(deps).fingerprint, profile_certainty: 'certain' }]
+      const second = configured(deps, { apiKey: 'another key' })
+      await using _first = await atWork(deps)
+      // Its daemon starts, and its looks are left to the first.
+      await refuseOthersDatabase(second)
+      await expect(checkDestination(second)).rejects.toThrow(/cannot be told: nothing that it shows/)
+      expect(await notedKeys()).toEqual(first)
+
+      // The first run fetched reference data, and they tell.
+      await ferry.ledger.pool.query(
+        `insert into reference_data (kind, id, document, fetched_at, changed_at) values ('group', $1, '{}', now(), now())`,
+        [ids.group],
+      )
+      await using others = await showing({ groups: [ids.company] })
+      await using othersClient = ferry.deps(others.url)
+      const foreign = { ...second, exchange: othersClient.exchange }
+      await expect(refuseOthersDatabase(foreign)).rejects.toMatchObject({ code: 'database_of_another_profile' })
+      await expect(checkDestination(foreign)).rejects.toThrow(/another profile \(likely/)
+      expect(await notedKeys()).toEqual(first)
+
+      await using own = await showing({ groups: [ids.group] })
+      await using ownClient = ferry.deps(own.url)
+      await checkDestination({ ...second, exchange: ownClient.exchange })
+      expect(await notedKeys()).toEqual([
+        ...first,
+        { fingerprint: configuredDestination(second).fingerprint, profile_certainty: 'likely' },
+      ])
+    },
+  )
+
+  it('a second key at a new ledger is noted once the process with the first has ended and sent nothing', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    await checkDestination(deps)
+    const second = configured(deps, { apiKey: 'another key' })
+    {
+      await using _ = await atWork(deps)
+      await expect(checkDestination(second)).rejects.toMatchObject({ code: 'destination_changed' })
+    }
+    await othersHaveLeft()
+    await checkDestination(second)
+    expect(await notedKeys()).toHaveLength(2)
+  })
+
+  it('of two processes that begin at once at a new ledger, one takes it and the other is asked about', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    const second = configured(deps, { apiKey: 'another key' })
+    await using _first = await atWork(deps)
+    await using _second = await atWork(second)
+    const holder = new pg.Client({ connectionString: ferry.ledger.url })
+    await holder.connect()
+    const waiting = async () => {
       const { rows } = await ferry.ledger.pool.query(
-        `select from pg_stat_activity where datname = current_database() and application_name like 'nightferry queue _%'`,
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       )
       return rows.length
     }
-    await expect.poll(left, patience).toBe(0)
-    await checkDestination(other)
-    expect((await destinationInUse(deps.db)).custom_identifier_id).toBe(ids.brand)
+    try {
+      await holder.query('begin')
+      await holder.query('select from nightferry.destination for update')
+      const both = Promise.allSettled([deps, second].map((one) => checkDestination(one)))
+      await expect.poll(waiting, patience).toBe(2)
+      await holder.query('commit')
+      expect((await both).map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    } finally {
+      await holder.end()
+    }
+    expect(await notedKeys()).toHaveLength(1)
+  })
+
+  it('where only the address changed and the key is known, a daemon starts beside the one at work and leaves looks to it', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    await using _ = await atWork(deps)
+    const moved = configured(deps, { baseUrl: 'https://moved.example' })
+    await refuseOthersDatabase(moved)
+    await expect(checkDestination(moved)).rejects.toMatchObject({ code: 'destination_changed' })
+    expect((await destinationInUse(deps.db)).origin).toBe(server.url)
+    for (const over of [{ apiKey: 'another key' }, { customIdentifierId: ids.brand }]) {
+      await expect(refuseOthersDatabase(configured(moved, over))).rejects.toMatchObject({
+        code: 'database_of_another_profile',
+        message: expect.stringContaining(`address was ${server.url} and is https://moved.example`),
+      })
+    }
+    expect(await accepted()).toEqual(['H-1'])
   })
 
   it('a destination is another where the address or the identifier is, and it is told what would follow', async () => {
