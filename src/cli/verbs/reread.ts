@@ -87,5 +87,5 @@ function describe(
 /** What a whole reading says of rows that it does not bring, of which only a query that yields all can say anything. */
 function goneWords({ capture, fullEvery }: StreamConfig): string {
   if (capture === 'snapshot' || fullEveryMs(fullEvery) !== null) return 'what is gone is found too'
-  return 'what is gone is not found but for new rows that the guard holds, because the query yields only what changed lately (fullEvery: never)'
+  return 'what is gone is not found but for new rows that the guard holds and rows with a code that no lookup knows, because the query yields only what changed lately (fullEvery: never)'
 }

@@ -4,12 +4,14 @@ import { counted } from '../../counted.ts'
 import type { Database } from '../../db/database.ts'
 import { hotelsOf, type PartnerTrace, type TracedCompany, tracePartner } from '../../db/trace/trace-partner.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
+import type { Contract } from '../../exchange/contract.ts'
 import { uuidOf } from '../../exchange/wire-value.ts'
 import { type CodesBehind, codesBehind } from '../../pipeline/delta/lookups/codes-behind.ts'
 import { readLookups } from '../../pipeline/delta/lookups/read-lookup.ts'
 import { StopRun } from '../../pipeline/deps.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
+import { shapeOf } from '../../pipeline/streams/our-streams.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
 import { moment, readable, shortened } from '../show/readable.ts'
@@ -33,12 +35,13 @@ import { nobodyLike, withDatabase } from '../with-database.ts'
  */
 export async function trace(cli: Cli, hotel: string, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const policies = resendPolicies(config, readContract(cli, config))
+    const contract = readContract(cli, config)
+    const policies = resendPolicies(config, contract)
     const traced = (id: string) => tracePartner(db, id, requirementsOf(config), policies)
     const found = (await traced(hotel)) ?? (await traced(await hotelOfCompany(db, hotel)))
     if (found === null) throw await nobodyLike(db, hotel)
     const groups = rowGroups(found.rows)
-    const codes = await codesOf(config, found)
+    const codes = await codesOf(config, contract, found)
     if (options.json) {
       const { partner_id, streams, company, suspended, submissions, differences, row_differences, actions } = found
       const lists = { rows: groups, codes: codes.found, submissions, differences, row_differences, actions }
@@ -51,10 +54,11 @@ export async function trace(cli: Cli, hotel: string, options: CommonOptions): Pr
 type Codes = { found: CodesBehind[]; unusable: string | null }
 
 /** What the partner calls what its rows name by ids. A lookup that cannot be read now keeps nobody from the rest. */
-async function codesOf(config: Config, { partner_id, rows }: PartnerTrace): Promise<Codes> {
+async function codesOf(config: Config, contract: Contract, { partner_id, rows }: PartnerTrace): Promise<Codes> {
   try {
     const lookups = await readLookups(config, Object.keys(config.streams))
-    return { found: codesBehind(partner_id, rows, lookups), unusable: null }
+    const idColumnOf = (stream: string) => shapeOf(contract, stream).idColumn
+    return { found: codesBehind(partner_id, rows, lookups, idColumnOf), unusable: null }
   } catch (error) {
     if (!(error instanceof StopRun)) throw error
     return { found: [], unusable: error.message }

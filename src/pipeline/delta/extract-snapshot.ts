@@ -71,7 +71,8 @@ export async function extractSnapshot(
       const first = isNew
         ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
         : null
-      const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
+      const usesLookups = Object.keys(lookups).length > 0
+      const reading = { client: session.client, trx, name, shape, query, usesLookups, snapshot, judge: judge.of(name) }
       const landed = first ?? (await compareAndLand(reading, run.run_id, known, judge.basis, guard))
       const { lines, folded } = landed
       // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
@@ -135,6 +136,7 @@ type Reading = {
   name: string
   shape: StreamShape
   query: StreamQuery
+  usesLookups: boolean
   snapshot: PartnerSnapshot
   judge: JudgeRow
 }
@@ -161,6 +163,7 @@ async function compareAndLand(
     foldedKey: shape.parts?.key,
     judgedBy,
     completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
+    lookups: reading.usesLookups,
     missing: read.differs,
     guard: (would) => guard(would, isEmpty),
   })
@@ -185,11 +188,11 @@ async function readFirst({ client, trx, name, shape, query, snapshot, judge }: R
   return { lines: sums.lines, differs: true, first: sums }
 }
 
-async function readAgain({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
+async function readAgain({ client, trx, name, shape, query, usesLookups, snapshot, judge }: Reading): Promise<Read> {
   const read = await copySnapshot(client, trx, name, snapshot.lines(query))
   await createStage(trx)
   if (!read.differs) return { ...read, first: null }
-  await findDifferences(trx, name)
+  await findDifferences(trx, name, usesLookups && shape.parts !== undefined)
   const stage = async (batches: AsyncIterable<SnapshotLine[]>) => {
     for await (const batch of batches) {
       const lines = batch.map(({ line, high, low }) => stagedSnapshotLine(shape, judge, line, { hash: { high, low } }))

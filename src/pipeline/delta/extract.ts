@@ -11,7 +11,7 @@ import { type CursorStream, queryDigestOf, shapeOf, streamNamesOf } from '../str
 import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
-import { findMissingNew } from './landing/after-landing.ts'
+import { findMissingUnsent } from './landing/after-landing.ts'
 import { forgetSnapshot } from './landing/kept-snapshot.ts'
 import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
 import { findMissing } from './landing/snapshot-lines.ts'
@@ -102,7 +102,7 @@ async function checkStream(
 /**
  * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner
  * gets its tombstone then, unless the query yields only what changed lately (`fullEvery: never`): of such a stream only
- * new rows that the guard holds do, when a person wants it reread. Rows, counts and the new watermark are one
+ * rows of which nothing was ever sent do, when a person wants it reread. Rows, counts and the new watermark are one
  * transaction.
  */
 async function extractDelta(
@@ -137,13 +137,14 @@ async function extractDelta(
         // Only a person can say that what such a query does not yield is not there.
         const letsGo = !yieldsAll && reading.whole_wanted === 'reread'
         if (complete) await findMissing(trx, name, true)
-        if (letsGo) await findMissingNew(trx, name)
+        if (letsGo) await findMissingUnsent(trx, name)
         return await landRows(trx, {
           runId: run.run_id,
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
           completeRows: complete ? 'all' : read.partial.length > 0 ? 'returning' : 'none',
+          lookups: Object.keys(lookups).length > 0,
           missing: complete || letsGo,
           yieldsAll,
           guard,

@@ -23,7 +23,9 @@ const hotelsByName = 1_000
 /** Hotels of a stream that one run asks for. */
 export const hotelsAtMost = 5_000
 
-type CursorStreamToAsk = Pick<CursorStream, 'name' | 'shape' | 'query' | 'fullEveryMs'> & { cursor: string | null }
+type CursorStreamToAsk = Pick<CursorStream, 'name' | 'shape' | 'query' | 'lookups' | 'fullEveryMs'> & {
+  cursor: string | null
+}
 
 /**
  * Reads all rows of the hotels whose rows contradict each other, from the snapshot that the run has read everything
@@ -68,7 +70,7 @@ async function readHotels(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, shape, query, cursor, fullEveryMs }: CursorStreamToAsk,
+  { name, shape, query, lookups, cursor, fullEveryMs }: CursorStreamToAsk,
   judge: Judge,
   partnerIds: readonly string[],
 ): Promise<boolean> {
@@ -87,6 +89,7 @@ async function readHotels(
         foldedKey: shape.parts?.key,
         judgedBy: judge.basis,
         completeRows: yieldsAll ? 'all' : 'none',
+        lookups: Object.keys(lookups).length > 0,
         missing: true,
         yieldsAll,
         guard: async (would) => {

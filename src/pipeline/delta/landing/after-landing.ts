@@ -2,6 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { destinationSchemas, schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { gather, thing } from '../../preflight/pair-rows.ts'
+import { hasUnknownCode } from './unknown-codes.ts'
 
 /**
  * Looks after rows that have become again what was accepted of them: not pending, they are not compared with others. If
@@ -106,23 +107,25 @@ export async function findUnsent(trx: Transaction<Schema>, stream: string): Prom
 }
 
 /**
- * Rows of a stream that wait for approval as new, and that were not staged now: the table `missing_row`. To be asked
- * before the rows land.
+ * Rows of a stream of which nothing was ever sent, and that were not staged now: those that wait for approval as new,
+ * and those with a code that no lookup knows. The table `missing_row`, to be asked before the rows land.
  */
-export async function findMissingNew(trx: Transaction<Schema>, stream: string): Promise<void> {
+export async function findMissingUnsent(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
     create temp table missing_row on commit drop as
     select row_id from source_row
-    where stream = ${stream} and gone_at is null and guard_run is not null and guard_change = 'new'
+    where stream = ${stream} and gone_at is null
+      and (guard_run is not null and guard_change = 'new' or ${hasUnknownCode(sql`row_key`)})
       and not exists (select from staged where staged.row_key = source_row.row_key)`.execute(trx)
 }
 
 /**
- * Rows of `missing_row` with their columns of `source_row`, except those that only ever waited for approval as new, and
- * those of `unsent_row`: nothing of these went anywhere, so the guard has no reason to count them as gone.
+ * Rows of `missing_row` with their columns of `source_row`, except those that only ever waited for approval as new,
+ * those with a code that no lookup knows, and those of `unsent_row`: nothing of these went anywhere, so the guard has
+ * no reason to count them as gone.
  */
 export const lostRows = sql`missing_row join source_row using (row_id)
-  where guard_change is distinct from 'new'
+  where guard_change is distinct from 'new' and not ${hasUnknownCode(sql`row_key`)}
     and not exists (select from unsent_row where unsent_row.row_id = source_row.row_id)`
 
 /**
@@ -131,7 +134,8 @@ export const lostRows = sql`missing_row join source_row using (row_id)
  * @returns how many rows got their tombstone.
  */
 export async function markMissing(trx: Transaction<Schema>, runId: number, held: boolean): Promise<number> {
-  const waits = sql`${held} and guard_change is distinct from 'new' and unsent.row_id is null`
+  const waits = sql`(
+    ${held} and guard_change is distinct from 'new' and not ${hasUnknownCode(sql`row_key`)} and unsent.row_id is null)`
   const { rows } = await sql<{ gone: number }>`
     with marked as (
       update source_row

@@ -153,7 +153,7 @@ async function isEachApart(trx: Transaction<Schema>, stream: string): Promise<bo
            and not exists (
              select from snapshot_line
              where stream = ${stream}
-               and row_id in (select row_id from placed_line except select row_id from vanished_row)
+               and row_id in (select row_id from placed_line except select row_id from vanished_row where lost_line)
            ) as apart`.execute(trx)
   return rows[0]?.apart === true
 }

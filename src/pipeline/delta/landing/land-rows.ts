@@ -34,6 +34,8 @@ type Landing = {
   foldedKey: 'inputs' | undefined
   /** For a merge: whether what is staged of a key is all there is of it. */
   completeRows?: CompleteRows
+  /** Whether any column of the stream is looked up. */
+  lookups?: boolean
   /** Whether the table `missing_row` names ledger rows that the partner no longer has. */
   missing?: boolean
   /** False where a row that does not come may be there all the same: none is gone, nor one that waits for approval. */
@@ -53,6 +55,7 @@ type Landing = {
  */
 export async function landRows(trx: Transaction<Schema>, landing: Landing): Promise<LandedCounts> {
   const { stream, foldedKey, runId, missing = false, yieldsAll = true } = landing
+  const { completeRows = 'none', lookups = false } = landing
   // Sorts of a first night are large. The memory is given back at the end of the transaction.
   await sql`set local work_mem = ${sql.lit(landingMemory)}`.execute(trx)
   if (await isNewStream(trx, stream)) {
@@ -61,9 +64,7 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
   }
   // Only what joins: the contents are long, and no plan depends on them.
   await sql`analyze staged (row_key)`.execute(trx)
-  await (foldedKey === undefined
-    ? keepLatest(trx)
-    : foldTogether(trx, stream, foldedKey, landing.completeRows ?? 'none'))
+  await (foldedKey === undefined ? keepLatest(trx) : foldTogether(trx, stream, foldedKey, { completeRows, lookups }))
   if (!missing) await sql`create temp table missing_row (row_id bigint) on commit drop`.execute(trx)
   await findUnsent(trx, stream)
   await compare(trx, stream)

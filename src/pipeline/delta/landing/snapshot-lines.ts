@@ -7,6 +7,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import { firstCount, nextCount } from '../../../partner/dialect.ts'
 import { foldedBefore, keepSums } from './kept-snapshot.ts'
 import { buckets, LineSums } from './line-sums.ts'
+import { addWaiting } from './unknown-codes.ts'
 
 /** Memory of a sort or hash table while snapshots are compared. Less spills to disk; it is given back at the end. */
 const comparisonMemory = '64MB'
@@ -57,8 +58,9 @@ const hashedLines = sql`
 /**
  * Finds, within the buckets that differ, the lines that the last snapshot did not have, and the ledger rows that lost
  * one of theirs. Of such a row all lines are needed again: the tables `unknown_line` and `remaining_text`.
+ * @param partsLookedUp whether rows fold, and codes of theirs are looked up.
  */
-export async function findDifferences(trx: Transaction<Schema>, stream: string): Promise<void> {
+export async function findDifferences(trx: Transaction<Schema>, stream: string, partsLookedUp: boolean): Promise<void> {
   // Where each line was a row of its own, a row that lost its line has none left, and nobody need look for them.
   const folded = await foldedBefore(trx, stream)
   await sql`analyze differing_bucket`.execute(trx)
@@ -82,7 +84,8 @@ export async function findDifferences(trx: Transaction<Schema>, stream: string):
     create temp table vanished_line on commit drop as select place from difference where line is null`.execute(trx)
   await sql`
     create temp table vanished_row on commit drop as
-    select distinct row_id from difference where line is null`.execute(trx)
+    select distinct row_id, true as lost_line from difference where line is null`.execute(trx)
+  const waited = partsLookedUp && (await addWaiting(trx, stream))
   await sql`analyze unknown_line, vanished_line, vanished_row`.execute(trx)
   // Nobody else touches lines of a stream whose reading is locked, so each is where it was found.
   await sql`
@@ -90,7 +93,7 @@ export async function findDifferences(trx: Transaction<Schema>, stream: string):
   await sql`
     create temp table remaining_line on commit drop as
     select high, low from snapshot_line
-    where ${folded > 0} and exists (select from vanished_row)
+    where ${folded > 0 || waited} and exists (select from vanished_row)
       and stream = ${stream} and row_id in (select row_id from vanished_row)`.execute(trx)
   await sql`
     create temp table remaining_text on commit drop as

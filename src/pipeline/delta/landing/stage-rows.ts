@@ -7,6 +7,7 @@ import { outcomeTold } from '../../../db/ledger/settle-outcomes.ts'
 import { destinationSchemas, schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { findKeyContradictions, partOrdinal, settlePartContradictions } from './contradicting-rows.ts'
+import { withUnknownParts } from './unknown-codes.ts'
 
 /** A partner row on its way into the ledger. */
 export type StagedRow = {
@@ -123,22 +124,25 @@ export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
  * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`. A part that
  * contradicted itself does so until it is said again, or nothing of it came with all there is of its row.
  *
- * @param completeRows whether the rows staged of a key are all that the partner has of it: what the ledger holds beyond
- *   them has been taken back then, like a value that became null.
+ * @param options.completeRows whether the rows staged of a key are all that the partner has of it: what the ledger
+ *   holds beyond them has been taken back then, like a value that became null.
+ * @param options.lookups whether names of parts are looked up, so that one may be there under a code that is unknown.
  */
 export async function foldTogether(
   trx: Transaction<Schema>,
   stream: string,
   foldedKey: string,
-  completeRows: CompleteRows,
+  { completeRows, lookups }: { completeRows: CompleteRows; lookups: boolean },
 ): Promise<void> {
-  const complete = {
+  const isComplete = {
     none: sql`false`,
     returning: sql`held.gone_at is not null`,
     // Of a row that was gone no line was left, so what comes now is all that the partner has.
     some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
     all: sql`true`,
   }[completeRows]
+  const complete = lookups ? sql`unknown.row_key is null and (${isComplete})` : isComplete
+  const unknown = sql`left join unknown on unknown.row_key = merged.row_key`
   const needless = await needlessBlanks(trx, stream, foldedKey)
   const lost = completeRows === 'some' ? sql`left join vanished_row lost on lost.row_id = held.row_id` : sql``
   await sql`
@@ -153,6 +157,7 @@ export async function foldTogether(
              min(row_id) <> max(row_id) as several
       from parts group by row_key
     ),
+    ${lookups ? sql`unknown as (${withUnknownParts(stream, completeRows !== 'some')}),` : sql``}
     first as (
       select distinct on (row_key) row_key, partner_id, content from staged order by row_key, ordinal
     ),
@@ -167,6 +172,7 @@ export async function foldTogether(
       join first using (row_key)
       left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
       ${lost}
+      ${lookups ? unknown : sql``}
       cross join lateral (select ${respelt(foldedKey)} as parts) before
       cross join lateral (
         select coalesce(jsonb_object_agg(part.key, 'null'::jsonb), '{}') as parts

@@ -15,17 +15,20 @@ export type CodesBehind = {
 /**
  * The codes behind what rows say: what the partner calls it that the ledger knows by an id. Each id once; none where
  * the lookup does not lead to what a row says, as since it was changed. Pure.
+ * @param idColumnOf the column of a stream that holds the hotel's id, which is not in the content of its rows.
  */
 export function codesBehind(
   partnerId: string,
   rows: readonly { stream: string; content: RowContent }[],
   lookups: ReadonlyMap<string, ColumnLookups>,
+  idColumnOf: (stream: string) => string,
 ): CodesBehind[] {
   const found: CodesBehind[] = []
   for (const [stream, columns] of lookups) {
     const ofStream = rows.filter((row) => row.stream === stream)
     for (const [column, lookup] of columns) {
-      const said = new Set(ofStream.flatMap(({ content }) => textsOf(content, column, partnerId)))
+      const isOfHotel = column === idColumnOf(stream)
+      const said = new Set(ofStream.flatMap(({ content }) => (isOfHotel ? [partnerId] : textsOf(content, column))))
       for (const [id, codes] of codesOf(lookup, said)) {
         found.push({ stream, column, id, lookup: lookup.name, file: lookup.file, codes })
       }
@@ -35,9 +38,8 @@ export function codesBehind(
 }
 
 /** What a row says in a column. Of parts the column with their names is in the content as these names. */
-function textsOf(content: RowContent, column: string, partnerId: string): string[] {
+function textsOf(content: RowContent, column: string): string[] {
   const { inputs, [column]: text } = content
-  if (column === 'partner_id') return [partnerId]
   if (column === 'field_type_id' && typeof inputs === 'object' && inputs !== null) return Object.keys(inputs)
   return typeof text === 'string' ? [text] : []
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
+import { constants, open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { LookupConfig } from '../../../config/lookup-settings.ts'
 import type { Config } from '../../../config/schema.ts'
@@ -74,7 +74,8 @@ export async function readLookups(
 
 /** @throws {Error} with the end of a sentence that begins with the file. */
 async function readWhole(file: string): Promise<Buffer> {
-  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
+  // To open a pipe takes until somebody writes into it, if one does not say that one will not wait.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? 'is not there.' : `cannot be read (${error.code}).`)
   })
   try {

@@ -45,7 +45,7 @@ async function compared(path: string, others: readonly string[], kept: readonly 
       const read = await copySnapshot(client, trx, 'properties', pieces)
       const { rows } = await sql`
         select bucket, lines, high_sum, low_sum from read_bucket order by bucket`.execute(trx)
-      await findDifferences(trx, 'properties')
+      await findDifferences(trx, 'properties', false)
       const { rows: differing } = await sql<{ gone: number; unknown: string[] }>`
         select (select count(*) from vanished_line) as gone,
                array(select line from unknown_line order by 1) as unknown`.execute(trx)

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { StreamConfig } from '../../../../src/config/schema.ts'
+import { rereadStream } from '../../../../src/pipeline/actions/act-on-rows.ts'
 import { temporaryFile } from '../../../config/temporary-file.ts'
 import { type Ferry, openFerry } from '../../push/ferry.ts'
 import { ids } from '../../push/rows.ts'
@@ -82,6 +83,10 @@ describe.each(partners)('codes of a partner, dialect %#', (open) => {
   ]
   describe.each(captures)('read %s', (_, how) => {
     const night = () => nightWith(how)
+    const wholeNight = async () => {
+      await ferry.ledger.pool.query(`update stream_reading set whole_at = whole_at - interval '7 days'`)
+      return await night()
+    }
 
     it('codes become ids before rows get their keys, so that inputs of one period are one row', async () => {
       expect(await night()).toMatchObject({ read: 3, changed: 2 })
@@ -144,6 +149,54 @@ describe.each(partners)('codes of a partner, dialect %#', (open) => {
       )
     })
 
+    it('codes that the lookup does not know any more take nothing back in their period, until they are known or gone', async () => {
+      const period = async () =>
+        (await there()).find(({ content }) => ids.field in (content.inputs ?? {}))?.content.inputs
+      const unnamed = async () => (await there()).filter(({ invalid_reason }) => invalid_reason !== null).length
+      await partner.run(`delete from reading where code = 'H-2'`)
+      await reading('H-1', 'gas', 30, 1)
+      const all: Codes = { ...known, gas: ids.framework }
+      writeFileSync(file, csv(all))
+      await wholeNight()
+      const said = { [ids.field]: '10', [ids.otherField]: '20', [ids.framework]: '30' }
+      expect(await period()).toEqual(stringsLike(said))
+      const fewer: Codes = { power: ids.field }
+      writeFileSync(file, csv(fewer))
+      await wholeNight()
+      expect([await period(), await unnamed()]).toEqual([stringsLike(said), 2])
+      // Also where another input of the period changes, and the row of the unknown code does not.
+      await partner.run(`update reading set value = 11, at = '2026-01-03 00:00:00' where field = 'power'`)
+      await wholeNight()
+      const changed = { ...said, [ids.field]: '11' }
+      expect([await period(), await unnamed()]).toEqual([stringsLike(changed), 2])
+      writeFileSync(file, csv(all))
+      await wholeNight()
+      expect([await period(), await unnamed()]).toEqual([stringsLike(changed), 0])
+      await partner.run(`update reading set value = 12, at = '2026-01-04 00:00:00' where field = 'power'`)
+      await wholeNight()
+      expect(await period()).toEqual(stringsLike({ ...said, [ids.field]: '12' }))
+      writeFileSync(file, csv(fewer))
+      await wholeNight()
+      await partner.run(`delete from reading where field <> 'power'`)
+      await wholeNight()
+      expect([await period(), await unnamed()]).toEqual([
+        stringsLike({ [ids.field]: '12', [ids.otherField]: null, [ids.framework]: null }),
+        0,
+      ])
+    })
+
+    it('codes that are unknown in all of a period leave what was said of it as it was once one is known again', async () => {
+      await wholeNight()
+      writeFileSync(file, csv({ steam: ids.framework }))
+      await wholeNight()
+      expect((await there()).every(({ invalid_reason }) => invalid_reason !== null)).toBe(true)
+      writeFileSync(file, csv({ power: ids.field }))
+      await wholeNight()
+      expect((await inputsOf('H-1')).filter((inputs) => ids.field in (inputs ?? {}))).toEqual([
+        stringsLike({ [ids.field]: '10', [ids.otherField]: '20' }),
+      ])
+    })
+
     it('codes are read as ids, and whole, once the stream looks nothing up any more', async () => {
       await night()
       expect(await nightWith({ ...how, lookups: {} })).toMatchObject({
@@ -188,6 +241,26 @@ describe.each(partners)('codes of a partner, dialect %#', (open) => {
     await nightWith(stream)
     writeFileSync(file, csv({ ...known, power: ids.framework }))
     expect(await nightWith({ ...stream, query: readingsQuery })).toMatchObject({ whole: 'lookup', gone: 0 })
+  })
+
+  it('codes that nobody knew leave no row behind when a person wants such a stream reread and they are known or gone', async () => {
+    const stream = { cursor: 'at', fullEvery: 'never' }
+    const unnamed = async () => (await there()).filter(({ invalid_reason }) => invalid_reason !== null)
+    await reading('H-1', 'steam', 40, 1)
+    await nightWith(stream)
+    writeFileSync(file, csv({ ...known, steam: ids.framework }))
+    expect(await nightWith(stream)).toMatchObject({ whole: 'lookup', gone: 0 })
+    expect(await unnamed()).toHaveLength(1)
+    const whole = await there()
+    await partner.run(`delete from reading where code = 'H-2'`)
+    await rereadStream(ferry.ledger.db, {
+      stream: 'calculator_inputs',
+      since: null,
+      now: new Date(),
+      actor: { user: 'test', host: 'here' },
+    })
+    expect(await nightWith(stream)).toMatchObject({ whole: 'reread', gone: 1 })
+    expect(await there()).toEqual(whole.filter(({ invalid_reason }) => invalid_reason === null))
   })
 
   it('codes of a hotel that is named by a code nobody knows do not get lost', async () => {

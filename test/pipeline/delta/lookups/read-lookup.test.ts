@@ -1,6 +1,7 @@
-import { rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { settings } from '../../../../src/config/schema.ts'
 import { type Lookup, readLookup } from '../../../../src/pipeline/delta/lookups/read-lookup.ts'
 import { temporaryFile } from '../../../config/temporary-file.ts'
@@ -81,7 +82,7 @@ test('twenty columns of the file of a lookup are named where the one wanted is n
   )
 })
 
-test('a lookup without its file, of a folder, or of more bytes than it may have is refused before it is read', async () => {
+test('a lookup without its file, of a folder or a pipe, or of more bytes than it may have is refused before it is read', async () => {
   const file = temporaryFile('code,id\na,1')
   const wordsOf = (of: string) => readLookup('meters', configOf(of)).then(String, (error: Error) => error.message)
   truncateSync(file, 32 * 1024 * 1024 + 1)
@@ -89,4 +90,8 @@ test('a lookup without its file, of a folder, or of more bytes than it may have 
   rmSync(file)
   expect(await wordsOf(file)).toBe(`The lookup meters cannot be used: ${file} is not there.`)
   expect(await wordsOf(dirname(file))).toContain('is no file.')
+  // To open it could take until somebody opens it to write, as is done at the end.
+  execFileSync('mkfifo', [file])
+  onTestFinished(() => closeSync(openSync(file, constants.O_RDWR)))
+  expect(await wordsOf(file)).toBe(`The lookup meters cannot be used: ${file} is no file.`)
 })
