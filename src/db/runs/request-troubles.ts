@@ -18,6 +18,9 @@ export type RequestTrouble = {
   reason: string | null
 }
 
+/** One of a kind and a job: there are never so many. */
+const mostTroubles = 100
+
 /**
  * The requests of runs under way that have had trouble for a while, by run and kind. What is overdue is not among them:
  * no run waits for it.
@@ -38,6 +41,7 @@ export async function requestTroubles(db: Database, now: Date, forMs: number): P
     from troubled
     where since <= ${new Date(now.getTime() - forMs)}
     window alike as (partition by run_id, kind, what)
-    order by run_id, kind, what, since, submission_id`.execute(db)
+    order by run_id, kind, what, since, submission_id
+    limit ${mostTroubles}`.execute(db)
   return rows
 }
