@@ -144,7 +144,7 @@ describe('somebody who looks for rejected rows', () => {
   it('marks them after the preview, under their own name', async () => {
     await page.getByRole('button', { name: 'Retry rejected …' }).click()
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
-    await see(/marked; the next run sends/)
+    await see(/row marked; the next run sends/)
     expect(await marked()).toBe(1)
   })
   it('finds what they did among the actions', async () => {
@@ -344,7 +344,7 @@ describe('who comes in', () => {
     await door.goto(`${api.url}/console/rows?state=parked`)
     await door.getByLabel('Token').fill('a-token-that-is-wrong')
     await door.getByRole('button', { name: 'Sign in' }).click()
-    await door.getByText('This is neither').waitFor()
+    await door.getByText('This is no token of').waitFor()
     await door.getByLabel('Token').fill(tokens.read)
     await door.getByRole('button', { name: 'Sign in' }).click()
     await door.getByRole('region', { name: 'Rows parked' }).waitFor()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startWorld, type World } from '../helpers/world.ts'
 import { type ReadingApi, readingApi } from './in-process.ts'
 
@@ -19,7 +19,9 @@ test('every period of a decade of months can be chosen, and a list of periods th
      select gen_random_uuid(), 1, gen_random_uuid(), year, nullif(month, 0)
      from generate_series(2016, 2026) year, generate_series(0, 12) month`,
   )
-  const { periods, more_periods } = JSON.parse(await api.text('/v1/variables')) as {
+  const { periods, more_periods } = JSON.parse(
+    await vi.waitFor(() => api.text('/v1/variables'), { timeout: 60_000, interval: 50 }),
+  ) as {
     periods: { year: number; month: number | null }[]
     more_periods: boolean
   }
