@@ -144,7 +144,7 @@ describe('somebody who looks for rejected rows', () => {
   it('marks them after the preview, under their own name', async () => {
     await page.getByRole('button', { name: 'Retry rejected …' }).click()
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
-    await see(/row marked; the next run sends/)
+    await see(/\d rows? marked; the next run sends/)
     expect(await marked()).toBe(1)
   })
   it('finds what they did among the actions', async () => {
