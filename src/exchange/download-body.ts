@@ -31,9 +31,6 @@ type DownloadSource = {
 /** Compressed bytes that are decompressed in one go. */
 const gatheredBytes = 256 * 1024
 
-/** What is decompressed while the reader is at work on what came before. */
-const aheadBytes = 256 * 1024
-
 /**
  * The decompressed body of a download within its limits. It ends only when it is whole; otherwise it errors, with
  * `DownloadRefused` for a limit and `DownloadFailed` for a body that was cut short, stalled or cannot be decompressed.
@@ -49,7 +46,9 @@ export function downloadBody({ host, body, contentLength, inflater, limits, rele
     () => {},
   )
   const out = new Readable({
-    highWaterMark: aheadBytes,
+    // Parts stay as they are: a stream of bytes would copy those that wait into one.
+    objectMode: true,
+    highWaterMark: 1,
     read() {
       inner.resume()
     },

@@ -88,6 +88,8 @@ const names = [
 
 type MonthName = (typeof names)[number]
 
+const monthNumbers = new Map(names.map((name, index) => [name.toLowerCase(), index + 1]))
+
 /** The name to write for a month from 1 to 12. @throws {RangeError} for any other number. */
 export function monthName(month: number): MonthName {
   const name = names[month - 1]
@@ -97,6 +99,5 @@ export function monthName(month: number): MonthName {
 
 /** The month from 1 to 12 that a name means, in any case; undefined when it names none. Abbreviations name none. */
 export function monthNumber(name: string): number | undefined {
-  const index = names.findIndex((known) => known.toLowerCase() === name.toLowerCase())
-  return index === -1 ? undefined : index + 1
+  return monthNumbers.get(name.toLowerCase())
 }

@@ -5,10 +5,10 @@ import { lockLoading } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
+import { bytesPassed } from '../../heap.ts'
 import type { PageLimits } from '../reading/page-limits.ts'
 import { type PageElement, readPage } from '../reading/read-page.ts'
 import { parseCompany, type SplitCompany, splitPage } from '../reading/split-page.ts'
-import { ExpectedCompanies } from './fast/expected-companies.ts'
 import { loadFast } from './fast/load-fast.ts'
 import { reasonForCare } from './fast/needs-care.ts'
 import { nextListingKey } from './merge/key-blocks.ts'
@@ -115,15 +115,14 @@ async function attempt(
         const hashOf = createContentHash(contract, calculatorTypeIds)
         const aside = createDatabase(pool)
         const load = { trx, client, contract, limits, hashOf, merge }
-        const expectation = new ExpectedCompanies(aside, contract, hashOf)
         const tokens = () => piecesOf(readPage(counted.body, { contract, limits }))
         const split = reading === 'split'
         const loaded =
           care === null
-            ? await loadFast(split ? splitPage(counted.body, { contract, limits, expectation }) : tokens(), {
-                ...load,
-                aside,
-              })
+            ? await loadFast(
+                (shortcut) => (split ? splitPage(counted.body, { contract, limits, shortcut }) : tokens()),
+                { ...load, aside },
+              )
             : await loadCarefully(split ? splitPage(counted.body, { contract, limits }) : tokens(), {
                 ...load,
                 care,
@@ -162,6 +161,7 @@ function countBytes(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint
     for await (const chunk of body) {
       bytes += chunk.byteLength
       yield chunk
+      bytesPassed(chunk.byteLength)
     }
   }
   return { body: passing(), bytes: () => bytes }

@@ -17,7 +17,7 @@ const {
 } = jsonByte
 
 /** Levels around a company: the page and its list. */
-const levelsAround = 2
+export const levelsAround = 2
 
 /**
  * Finds where a company ends, in bytes that arrive in pieces of any size. It counts brackets outside of texts and

@@ -24,18 +24,23 @@ export type SplitCompany = {
   keys: number
   /** Whether one of its keys is spelt with an escape. */
   escapedKeys: boolean
+  /** Whether it came in several chunks of the body. */
+  gathered: boolean
 }
 
-/** What is known of the companies of a page before it arrives; `Met` is what is yielded for one that is met again. */
-export type Expectation<Met> = {
+/** Who may know where a company ends without a search for its end; `Known` is what is yielded for such a one. */
+export type Shortcut<Known> = {
   /** Makes ready for the next chunk. */
   prepare(): Promise<void>
   /**
-   * Whether the company that begins at `at` is, byte for byte, one that was cut out of a page before.
-   * @returns where it ends, and which it is; undefined where only a search for its end can tell.
+   * The company that begins at `at`, which must be one that a search for its end would find and the limits allow.
+   * @returns where it ends, and what is known of it; undefined where only a search can tell.
    */
-  meet(chunk: Uint8Array, at: number): { end: number; met: Met } | undefined
+  take(chunk: Uint8Array, at: number, place: CompanyPlace): { end: number; known: Known } | undefined
 }
+
+/** Where a company stands on its page. */
+export type CompanyPlace = Pick<SplitCompany, 'ordinal' | 'offset'>
 
 /**
  * Reads a calculator search page as it arrives, as `readPage` does, but leaves each company as its bytes: finding where
@@ -46,20 +51,19 @@ export type Expectation<Met> = {
  * judged by the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of
  * the page, in arrays, of which a chunk of the body makes as few as it can.
  *
- * A company that is expected and met again is not searched for its end. What was within the limits when it was cut out
- * is not counted against them a second time.
+ * A company that a shortcut knows is not searched for its end, nor counted against the limits.
  *
  * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for
  *   `parseCompany` to say. Elements before that place may have been yielded by then: the caller must be able to undo
  *   them.
  */
-export async function* splitPage<Met = never>(
+export async function* splitPage<Known = never>(
   body: AsyncIterable<Uint8Array>,
-  { contract, limits, expectation }: { contract: Contract; limits: PageLimits; expectation?: Expectation<Met> },
-): AsyncGenerator<(SplitCompany | PageElement | Met)[], void, undefined> {
-  const page = new PageSplitter(contract, limits, expectation)
+  { contract, limits, shortcut }: { contract: Contract; limits: PageLimits; shortcut?: Shortcut<Known> },
+): AsyncGenerator<(SplitCompany | PageElement | Known)[], void, undefined> {
+  const page = new PageSplitter(contract, limits, shortcut)
   for await (const chunk of body) {
-    await expectation?.prepare()
+    await shortcut?.prepare()
     yield* page.split(chunk)
   }
   const rest = page.end()
@@ -75,17 +79,17 @@ const elementsAtOnce = 1_000
 /** What the reader gets to see of a company. The spaces keep it a word of its own, whatever stands beside it. */
 const placeholder = Buffer.from(' null ')
 
-type Found<Met> = SplitCompany | PageElement | Met
+type Found<Known> = SplitCompany | PageElement | Known
 
 /** The state between the chunks of one page. */
-class PageSplitter<Met> {
+class PageSplitter<Known> {
   readonly #list: string
   readonly #maxDepth: number
   readonly #maxElementSize: number
   readonly #reader: ListReader<PageElementKind>
   readonly #around: CompanyListFinder
   readonly #inside: CompanyScanner
-  readonly #expectation: Expectation<Met> | undefined
+  readonly #shortcut: Shortcut<Known> | undefined
   /** The company that is open: where it began, and what earlier chunks had of it. */
   #start = 0
   /** Whether the reader was not asked about it. */
@@ -95,8 +99,8 @@ class PageSplitter<Met> {
   readonly #held = new GatheredBytes()
   #offset = 0
 
-  constructor(contract: Contract, limits: PageLimits, expectation?: Expectation<Met>) {
-    this.#expectation = expectation
+  constructor(contract: Contract, limits: PageLimits, shortcut?: Shortcut<Known>) {
+    this.#shortcut = shortcut
     this.#list = contract.names.calculatorsPage.companies
     this.#maxDepth = limits.maxDepth
     this.#maxElementSize = limits.maxElementSize
@@ -105,10 +109,14 @@ class PageSplitter<Met> {
     this.#inside = new CompanyScanner(limits)
   }
 
-  *split(chunk: Uint8Array): Generator<Found<Met>[], void, undefined> {
-    let found: Found<Met>[] = []
+  *split(chunk: Uint8Array): Generator<Found<Known>[], void, undefined> {
+    let found: Found<Known>[] = []
     let at = 0
     while (at < chunk.length) {
+      if (found.length >= elementsAtOnce) {
+        yield found
+        found = []
+      }
       if (!this.#inside.open) {
         const end = this.#around.find(chunk, at)
         this.#passed = this.#justCut && end === at + 1 && end < chunk.length && chunk[at] === comma
@@ -125,10 +133,11 @@ class PageSplitter<Met> {
         at = end
         if (at === chunk.length) break
         this.#start = this.#offset + at
-        const met = this.#expectation?.meet(chunk, at)
-        if (met !== undefined) {
-          this.#found(met.met, found)
-          at = met.end
+        const place = { ordinal: this.#around.ordinal, offset: this.#start }
+        const taken = this.#shortcut?.take(chunk, at, place)
+        if (taken !== undefined) {
+          this.#found(taken.known, found)
+          at = taken.end
           continue
         }
         this.#inside.begin()
@@ -139,10 +148,6 @@ class PageSplitter<Met> {
       if (this.#inside.open) this.#held.add(bytes)
       else this.#cutOut(bytes, found)
       at = end
-      if (found.length >= elementsAtOnce) {
-        yield found
-        found = []
-      }
     }
     this.#offset += chunk.length
     if (found.length > 0) yield found
@@ -152,7 +157,7 @@ class PageSplitter<Met> {
     return [...this.#reader.end(this.#offset)]
   }
 
-  #readAround(chunk: Uint8Array, from: number, to: number, found: Found<Met>[]): void {
+  #readAround(chunk: Uint8Array, from: number, to: number, found: Found<Known>[]): void {
     for (const element of this.#reader.read(chunk.subarray(from, to), this.#offset + from)) found.push(element)
   }
 
@@ -165,11 +170,12 @@ class PageSplitter<Met> {
     throw new PageFormatError(`at ${this.#list}[${this.#around.ordinal}], after byte ${this.#offset + at}`, reason)
   }
 
-  #cutOut(last: Uint8Array, found: Found<Met>[]): void {
-    const bytes = this.#held.length === 0 ? last : this.#whole(last)
+  #cutOut(last: Uint8Array, found: Found<Known>[]): void {
+    const gathered = this.#held.length > 0
+    const bytes = gathered ? this.#whole(last) : last
     const { ordinal } = this.#around
     const { keys, escapedKeys } = this.#inside
-    this.#found({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys }, found)
+    this.#found({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys, gathered }, found)
   }
 
   /**
@@ -177,7 +183,7 @@ class PageSplitter<Met> {
    * it is told of it, and not asked. Otherwise it answers the placeholder with an element of its own, unless the page
    * before it is no JSON.
    */
-  #found(company: SplitCompany | Met, found: Found<Met>[]): void {
+  #found(company: SplitCompany | Known, found: Found<Known>[]): void {
     if (this.#passed) {
       this.#reader.pass()
       found.push(company)

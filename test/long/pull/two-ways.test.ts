@@ -14,16 +14,21 @@ async function both(
 ): Promise<Reading | PageFormatError> {
   const reference = await byReadPage(inPieces(bytes, sizes[0]))
   const split = await bySplitPage(inPieces(bytes, sizes[1]))
+  const quick = await bySplitPage(inPieces(bytes, sizes[1]), {}, 'shortcut')
+  expect(elementsOf(quick)).toEqual(elementsOf(split))
   if (reference instanceof PageFormatError || split instanceof PageFormatError) {
     expect([refused(reference), refused(split)]).toEqual(['refused', 'refused'])
     return reference
   }
   expect(split.elements).toEqual(reference.elements)
-  return split
+  return quick
 }
 
 const refused = (reading: Reading | PageFormatError): unknown =>
   reading instanceof PageFormatError ? 'refused' : reading
+
+const elementsOf = (reading: Reading | PageFormatError): unknown =>
+  reading instanceof PageFormatError ? 'refused' : reading.elements
 
 describe('both ways of reading a page', () => {
   it('give the same companies and names for any page in any pieces', async () => {
@@ -56,7 +61,7 @@ describe('both ways of reading a page', () => {
   )
 
   it('accept or refuse a damaged page together, and read the same on it', async () => {
-    const seen = { accepted: 0, refused: 0 }
+    const seen = { accepted: 0, refused: 0, plain: 0 }
     const page = fc.oneof(pageText, fc.constant(JSON.stringify(samplePage([company('Søholm'), company('東京')]))))
     await fc.assert(
       fc.asyncProperty(
@@ -67,13 +72,17 @@ describe('both ways of reading a page', () => {
         async (whole, damages, first, second) => {
           const reading = await both(damages.reduce(damaged, Buffer.from(whole)), [first, second])
           if (reading instanceof PageFormatError) seen.refused++
-          else seen.accepted++
+          else {
+            seen.accepted++
+            seen.plain += reading.plain
+          }
         },
       ),
       { numRuns: 4_000 },
     )
     expect(seen.accepted).toBeGreaterThan(200)
     expect(seen.refused).toBeGreaterThan(1_000)
+    expect(seen.plain).toBeGreaterThan(200)
   })
 
   it('agree however small the limits: what is accepted as bytes is never refused as tokens', async () => {
@@ -86,7 +95,12 @@ describe('both ways of reading a page', () => {
         expect(refused(await bySplitPage(inPieces(bytes, []), deep)) === 'refused').toBe(
           refused(await byReadPage(inPieces(bytes, []), deep)) === 'refused',
         )
+        expect(refused(await bySplitPage(inPieces(bytes, []), deep, 'shortcut')) === 'refused').toBe(
+          refused(await byReadPage(inPieces(bytes, []), deep)) === 'refused',
+        )
         const split = await bySplitPage(inPieces(bytes, [100, 100]), { maxElementSize: size })
+        const quick = await bySplitPage(inPieces(bytes, [100, 100]), { maxElementSize: size }, 'shortcut')
+        expect(elementsOf(quick)).toEqual(elementsOf(split))
         if (split instanceof PageFormatError) {
           seen.refused++
           return

@@ -1,3 +1,6 @@
+import { CompanyShortcut } from '../../../src/pipeline/pull/fast/company-shortcut.ts'
+import { NameIndex } from '../../../src/pipeline/pull/fast/name-index.ts'
+import { PlainCompanyReader } from '../../../src/pipeline/pull/fast/plain-company.ts'
 import { pageCompany } from '../../../src/pipeline/pull/page-company.ts'
 import { pageName } from '../../../src/pipeline/pull/stage-page.ts'
 import { doubledKey } from '../../../src/pipeline/reading/element-assembler.ts'
@@ -12,6 +15,8 @@ export type Reading = {
   elements: { kind: string; ordinal: number; value: unknown; decoded: unknown }[]
   /** Companies that were cut out as bytes. */
   cut: number
+  /** Of them those that were read where they stand. */
+  plain: number
 }
 
 /** Pieces of the sizes given, in turn; a size of 0 is an empty piece. Whatever is left comes as the last one. */
@@ -36,22 +41,30 @@ export async function byReadPage(
   return await orRefusal(async () => {
     const elements: Reading['elements'] = []
     for await (const element of readPage(body, { contract, limits })) elements.push(shown(element))
-    return { elements, cut: 0 }
+    return { elements, cut: 0, plain: 0 }
   })
 }
 
+/** @param how whether companies are searched for their end, or those that are written plainly are read at once. */
 export async function bySplitPage(
   body: AsyncIterable<Uint8Array>,
   over: Partial<PageLimits> = {},
+  how: 'search' | 'shortcut' = 'search',
 ): Promise<Reading | PageFormatError> {
   const limits = { ...defaultPageLimits, ...over }
+  const shortcut = new CompanyShortcut(nobody, new PlainCompanyReader(contract, nameIndexes()), limits)
+  const options = { contract, limits, ...(how === 'shortcut' && { shortcut }) }
   return await orRefusal(async () => {
     const elements: Reading['elements'] = []
     let cut = 0
-    for await (const batch of splitPage(body, { contract, limits })) {
-      for (const element of batch) {
+    let plain = 0
+    for await (const batch of splitPage(body, options)) {
+      for (const found of batch) {
+        if (found.kind === 'companyMet') throw new Error('nobody is expected')
+        const element = found.kind === 'companyBytes' && how === 'shortcut' ? shortcut.keep(found) : found
         if (element.kind === 'companyBytes') {
           cut++
+          if (element.kind === 'companyBytes' && 'plain' in element) plain++
           const { ordinal } = element
           elements.push(shown({ kind: 'company', ordinal, value: parseCompany(element, limits) }))
         } else {
@@ -59,8 +72,15 @@ export async function bySplitPage(
         }
       }
     }
-    return { elements, cut }
+    return { elements, cut, plain }
   })
+}
+
+const nobody = { prepare: async () => {}, meet: () => undefined }
+
+function nameIndexes() {
+  const noKeys = { keyOf: () => undefined, resolve: async () => {} }
+  return { variables: new NameIndex(noKeys), properties: new NameIndex(noKeys) }
 }
 
 async function orRefusal(read: () => Promise<Reading>): Promise<Reading | PageFormatError> {

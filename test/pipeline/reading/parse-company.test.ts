@@ -99,7 +99,7 @@ describe('names that every object inherits', () => {
     const page = `{"companies":[${text}]}`
     const reference = await byReadPage(bodyOf(page))
     if (reference instanceof PageFormatError) throw reference
-    expect(await bySplitPage(bodyOf(page))).toEqual({ elements: reference.elements, cut: 1 })
+    expect(await bySplitPage(bodyOf(page))).toEqual({ elements: reference.elements, cut: 1, plain: 0 })
   })
 
   it.each(inherited)('%s as a field of the contract is missing where the page does not give it', async (name) => {

@@ -5,24 +5,43 @@ const { backslash, colon, comma, quote, space, lineFeed, carriageReturn, tab } =
 const zero = 0x30
 const nine = 0x39
 
-/** Bytes of hexadecimal digits; of others 0. */
-const hexadecimal = Uint8Array.from({ length: 256 }, (_, byte) =>
-  /[0-9a-fA-F]/.test(String.fromCharCode(byte)) ? 1 : 0,
-)
-const dashes = [8, 13, 18, 23]
+/** Of each byte whether it is a hexadecimal digit (1), a dash (2) or neither (0). */
+const uuidBytes = Uint8Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte)
+  return /[0-9a-fA-F]/.test(character) ? 1 : character === '-' ? 2 : 0
+})
+/** The same of each character of a UUID as text. */
+const uuidForm = Uint8Array.from('00000000-0000-0000-0000-000000000000', (character) => (character === '-' ? 2 : 1))
 /** Characters of a UUID as text. */
-export const uuidLength = 36
+export const uuidLength = uuidForm.length
 
 /**
  * Steps through JSON that is written plainly. Whatever it meets that is not plain (an escape, a control character, an
- * unexpected token) makes it answer false, or -1, and the whole is then read by a parser that knows all of JSON.
+ * unexpected token, the end of its bytes) makes it answer false, or -1, and the whole is then read by a parser that
+ * knows all of JSON.
  */
 export class ByteCursor {
   bytes: Buffer = Buffer.alloc(0)
+  /** The same bytes, for those who read several at once. */
+  view = new DataView(this.bytes.buffer)
+  #source: Uint8Array = this.bytes
   at = 0
+  /** Keys stepped over since somebody set it to 0. */
+  keys = 0
   /** The text read last, between its quotes. */
   from = 0
   to = 0
+
+  /** Goes to a place in some bytes. */
+  go(bytes: Uint8Array, at: number): void {
+    if (bytes !== this.#source) {
+      this.#source = bytes
+      this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    }
+    this.at = at
+    this.keys = 0
+  }
 
   /** Steps over whitespace and then `byte`. */
   take(byte: number): boolean {
@@ -47,8 +66,7 @@ export class ByteCursor {
 
   /** A text without escapes, left between `from` and `to`. */
   text(): boolean {
-    if (!this.take(quote)) return false
-    return this.rest()
+    return this.take(quote) && this.rest()
   }
 
   /** The same, with the opening quote behind us. */
@@ -84,19 +102,25 @@ export class ByteCursor {
       if (key === undefined || key.length !== to - from) continue
       let at = 0
       while (at < key.length && key[at] === bytes[from + at]) at++
-      if (at === key.length) return this.take(colon) ? index : -1
+      if (at === key.length) return this.colon() ? index : -1
     }
     return -1
+  }
+
+  /** The colon behind a key. */
+  colon(): boolean {
+    this.keys++
+    return this.take(colon)
   }
 
   /** A UUID in its usual form, in either case. */
   uuid(): boolean {
     if (!this.text() || this.to - this.from !== uuidLength) return false
+    const { bytes, from } = this
     for (let index = 0; index < uuidLength; index++) {
-      const byte = this.bytes[this.from + index] ?? 0
-      if (hexadecimal[byte] !== 1 && !(byte === 0x2d && dashes.includes(index))) return false
+      if (uuidBytes[bytes[from + index] ?? 0] !== uuidForm[index]) return false
     }
-    return dashes.every((index) => this.bytes[this.from + index] === 0x2d)
+    return true
   }
 
   /** A year from 1 to 9999 as plain digits, or -1. */

@@ -5,7 +5,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import type { PageElement } from '../../reading/read-page.ts'
-import { parseCompany, type SplitCompany } from '../../reading/split-page.ts'
+import { parseCompany } from '../../reading/split-page.ts'
 import {
   type Content,
   type ContentHash,
@@ -17,24 +17,27 @@ import {
 } from '../merge/known-companies.ts'
 import { type DecodedCompany, type PageCompany, pageCompany } from '../page-company.ts'
 import type { createPageStager } from '../stage-page.ts'
+import type { BatchMemory } from './batch-memory.ts'
+import type { CutCompany } from './company-shortcut.ts'
 import type { DirectCompanies } from './direct-companies.ts'
 import type { NameIndex } from './name-index.ts'
-import { type PlainCompany, PlainCompanyReader } from './plain-company.ts'
+import type { PlainCompany } from './plain-company.ts'
 
 /** A company of the page: its bytes, or parsed where the page could not be cut. */
-export type CompanyElement = SplitCompany | PageElement
+export type CompanyElement = CutCompany | PageElement
 
-/** Companies, what they are read from, and which of these contents are known. */
+/** Companies, what they stand on, and which of their contents are known. */
 export type AskedBatch = {
   elements: readonly CompanyElement[]
+  memory: BatchMemory
   contents: readonly (Content | null)[]
   known: Promise<ReadonlyMap<string, UnchangedCompany>>
 }
 
-/** What was read of a batch, by which reader, and which of it is there already. */
+/** What was read of a batch, and which of it is there already. */
 export type ReadBatch = {
   companies: readonly ReadCompany[]
-  reader: PlainCompanyReader
+  memory: BatchMemory
   existing: Promise<ReadonlySet<string>>
 }
 
@@ -57,31 +60,23 @@ type Reading = {
   aside: Database
   contract: Contract
   limits: PageLimits
-  names: { variables: NameIndex; properties: NameIndex }
   stager: ReturnType<typeof createPageStager>
   unchanged: UnchangedCompanies
 }
 
 /**
- * The second stage of a fast load: marks what is unchanged, reads the rest from its bytes, and asks which of it is in
- * the tables. A company of which something is left out is staged at once.
+ * The second stage of a fast load: marks what is unchanged, decodes what is not written plainly, and asks which of the
+ * rest is in the tables. A company of which something is left out is staged at once.
  */
 export class CompanyReading {
   readonly #with: Reading
-  #readers: [PlainCompanyReader, PlainCompanyReader]
 
   constructor(reading: Reading) {
-    const { contract, names } = reading
     this.#with = reading
-    this.#readers = [new PlainCompanyReader(contract, names), new PlainCompanyReader(contract, names)]
   }
 
-  /** Reads onto one tape while the batch before, whose places are on the other, is not written yet. */
-  async read({ elements, contents, known }: AskedBatch): Promise<ReadBatch> {
+  async read({ elements, memory, contents, known }: AskedBatch): Promise<ReadBatch> {
     const unchangedByHash = await known
-    const [reader, other] = this.#readers
-    this.#readers = [other, reader]
-    reader.rewind()
     const companies: ReadCompany[] = []
     for (const [index, element] of elements.entries()) {
       if (index % companiesPerTurn === companiesPerTurn - 1) await turn()
@@ -89,7 +84,7 @@ export class CompanyReading {
       const same = content === null ? undefined : unchangedByHash.get(content.hash)
       if (same !== undefined) this.#with.unchanged.add(same, content?.bytes)
       else {
-        const company = this.#readCompany(reader, element, content)
+        const company = this.#readCompany(element, content)
         if (company !== undefined) companies.push(company)
       }
     }
@@ -98,7 +93,7 @@ export class CompanyReading {
       companies.map(({ companyId }) => companyId),
     )
     existing.catch(() => {})
-    return { companies, reader, existing }
+    return { companies, memory, existing }
   }
 
   /** The company with all that it says, for staging. */
@@ -107,8 +102,8 @@ export class CompanyReading {
   }
 
   /** Undefined: something of it was left out, and it was staged. */
-  #readCompany(reader: PlainCompanyReader, element: CompanyElement, content: Content | null): ReadCompany | undefined {
-    const plain = element.kind === 'companyBytes' ? reader.read(element.bytes) : undefined
+  #readCompany(element: CompanyElement, content: Content | null): ReadCompany | undefined {
+    const plain = element.kind === 'companyBytes' ? element.plain : undefined
     if (plain !== undefined) return { element, content, companyId: plain.companyId, plain }
     const parsed = this.#decode(element)
     const { company, leftOut } = parsed
@@ -195,6 +190,7 @@ export function askWhichAreUnchanged(
   aside: Database,
   hashOf: ContentHash,
   elements: readonly CompanyElement[],
+  memory: BatchMemory,
 ): AskedBatch {
   const contents = elements.map((element) =>
     element.kind === 'companyBytes' ? { hash: hashOf(element.bytes), bytes: element.bytes.byteLength } : null,
@@ -205,7 +201,7 @@ export function askWhichAreUnchanged(
   )
   // The reader of the batch is told.
   known.catch(() => {})
-  return { elements, contents, known }
+  return { elements, memory, contents, known }
 }
 
 type Writing = {
@@ -217,7 +213,7 @@ type Writing = {
 }
 
 /** The third stage of a fast load: new companies become rows of the tables, those that changed are staged. */
-export async function writeCompanies({ companies, reader, existing }: ReadBatch, writing: Writing): Promise<void> {
+export async function writeCompanies({ companies, existing }: ReadBatch, writing: Writing): Promise<void> {
   const known = await existing
   const fresh: ReadCompany[] = []
   for (const company of companies) {
@@ -225,14 +221,10 @@ export async function writeCompanies({ companies, reader, existing }: ReadBatch,
       writing.stager.company(writing.decoded(company), company.element.ordinal, company.content)
     } else fresh.push(company)
   }
-  if (fresh.length > 0) await writeNew(fresh, reader.tape, writing)
+  if (fresh.length > 0) await writeNew(fresh, writing)
 }
 
-async function writeNew(
-  fresh: readonly ReadCompany[],
-  tape: Int32Array,
-  { direct, listingKey, names }: Writing,
-): Promise<void> {
+async function writeNew(fresh: readonly ReadCompany[], { direct, listingKey, names }: Writing): Promise<void> {
   let calculators = 0
   for (const { plain, company } of fresh) {
     calculators += plain?.calculators ?? company?.calculators.length ?? 0
@@ -250,7 +242,7 @@ async function writeNew(
   ])
   for (const [index, { plain, company, content }] of fresh.entries()) {
     if (index % companiesPerTurn === companiesPerTurn - 1) await turn()
-    if (plain !== undefined) direct.addPlain(plain, tape, { content, listingKey: key })
+    if (plain !== undefined) direct.addPlain(plain, { content, listingKey: key })
     else if (company !== undefined) direct.add(company, { content, listingKey: key })
   }
 }

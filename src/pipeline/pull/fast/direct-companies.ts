@@ -1,4 +1,4 @@
-import type { DirectWriter } from '../merge/direct-writer.ts'
+import { type DirectWriter, Part, bytesOfNumbers } from '../merge/direct-writer.ts'
 import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
 import type { Content } from '../merge/known-companies.ts'
 import type { PageCompany } from '../page-company.ts'
@@ -19,7 +19,9 @@ export class DirectCompanies {
   readonly #lines: DirectWriter['lines']
   readonly #keys: KeyBlocks
   readonly #names: Names
-  readonly #variables: Uint8Array[] = []
+  /** The keys with which the rows of a calculator's values begin. */
+  readonly #owner = new Part(bytesOfNumbers)
+  readonly #variables: Part[] = []
   #taken: Keys = { company: [], calculator: [] }
 
   constructor(writer: DirectWriter, keys: KeyBlocks, names: Names) {
@@ -73,8 +75,10 @@ export class DirectCompanies {
   }
 
   /** A company as places in its bytes and on the tape. */
-  addPlain(company: PlainCompany, tape: Int32Array, row: NewRow): void {
-    const { bytes } = company
+  addPlain(company: PlainCompany, row: NewRow): void {
+    const { bytes, view } = company
+    const owner = this.#owner
+    const tape = company.memory.tape.numbers
     const companyKey = this.#company(company.companyId, row, company.calculators, company.values, () =>
       this.#lines.company.bytes(bytes, company.nameFrom, company.nameTo),
     )
@@ -86,10 +90,10 @@ export class DirectCompanies {
       const calculatorKey = this.#take('calculator')
       this.#plainCalculator(companyKey, calculatorKey, bytes, tape, at)
       const end = at + calculatorWidth + (tape[at + 6] ?? 0) * valueWidth
-      const owner = Buffer.from(`${companyKey}\t${calculatorKey}\t`)
+      owner.setNumbers(companyKey, calculatorKey)
       for (at += calculatorWidth; at < end; at += valueWidth) {
         const variable = this.#variableOf(tape[at] ?? -1)
-        this.#lines.calculator_value.row(owner, variable, bytes, tape[at + 1] ?? 0, tape[at + 2] ?? 0)
+        this.#lines.calculator_value.row(owner, variable, view, tape[at + 1] ?? 0, tape[at + 2] ?? 0)
       }
     }
   }
@@ -143,11 +147,11 @@ export class DirectCompanies {
   }
 
   /** The fields of a value that name its variable and its direction, as they are written. */
-  #variableOf(number: number): Uint8Array {
+  #variableOf(number: number): Part {
     const known = this.#variables[number]
     if (known !== undefined) return known
     const key = this.#names.variables.keyOf(number >> 1)
-    const fields = Buffer.from(`${key}\t${(number & 1) === 0 ? 'i' : 'o'}\t`)
+    const fields = Part.of(`${key}\t${(number & 1) === 0 ? 'i' : 'o'}\t`)
     this.#variables[number] = fields
     return fields
   }

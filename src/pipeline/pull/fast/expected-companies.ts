@@ -1,7 +1,6 @@
 import type { Database } from '../../../db/database.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { uuidOf } from '../../../exchange/wire-value.ts'
-import type { Expectation } from '../../reading/split-page.ts'
 import { type ContentHash, type ExpectedCompany, listExpected } from '../merge/known-companies.ts'
 import { uuidLength } from './byte-cursor.ts'
 
@@ -20,7 +19,7 @@ const fewestStrangers = 16
  *
  * What it says of a company is what was committed when it was looked up, some thousands of companies before it is met.
  */
-export class ExpectedCompanies implements Expectation<MetCompany> {
+export class ExpectedCompanies {
   readonly #aside: Database
   readonly #hashOf: ContentHash
   /** What a company begins with, up to its id. */
@@ -40,13 +39,18 @@ export class ExpectedCompanies implements Expectation<MetCompany> {
     this.#opening = Buffer.from(`{"${contract.names.calculatorsPage.id}":"`)
   }
 
+  /** Makes ready for the next chunk of the page. */
   async prepare(): Promise<void> {
     if (this.#coming !== null && this.#byId.size < windowSize / 2) this.#take(await this.#coming)
     else if (this.#stranger !== null) await this.#begin(this.#stranger)
     this.#stranger = null
   }
 
-  meet(chunk: Uint8Array, at: number): { end: number; met: MetCompany } | undefined {
+  /**
+   * Whether the company that begins at `at` is, byte for byte, one that was cut out of a page before: what was within
+   * the limits then is so now.
+   */
+  meet(chunk: Uint8Array, at: number): { end: number; known: MetCompany } | undefined {
     const id = this.#idAt(chunk, at)
     if (id === undefined) return undefined
     const expected = this.#byId.get(id)
@@ -59,7 +63,7 @@ export class ExpectedCompanies implements Expectation<MetCompany> {
     this.#patience = fewestStrangers
     const end = at + expected.content_bytes
     if (end > chunk.length || this.#hashOf(chunk.subarray(at, end)) !== expected.content_hash) return undefined
-    return { end, met: { kind: 'companyMet', company: expected } }
+    return { end, known: { kind: 'companyMet', company: expected } }
   }
 
   /** The id with which the company at `at` begins, if it is spelt as in the database. */

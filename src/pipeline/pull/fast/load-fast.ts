@@ -3,7 +3,6 @@ import type pg from 'pg'
 import { type Database, Turns } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { bytesPassed } from '../../../heap.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import { createDirectWriter } from '../merge/direct-writer.ts'
 import { createKeyBlocks, createNameKeys, makeListedNames, nextListingKey } from '../merge/key-blocks.ts'
@@ -11,6 +10,7 @@ import { type ContentHash, keepListing, markWholeSeen } from '../merge/known-com
 import { type MergeOptions, mergePage, type PageCounts } from '../merge/merge-page.ts'
 import { createStagingWriter, type StagingWriter } from '../merge/staging-tables.ts'
 import { createPageStager } from '../stage-page.ts'
+import { BatchMemory } from './batch-memory.ts'
 import {
   type AskedBatch,
   askWhichAreUnchanged,
@@ -20,10 +20,12 @@ import {
   UnchangedCompanies,
   writeCompanies,
 } from './company-batches.ts'
+import { CompanyShortcut } from './company-shortcut.ts'
 import { DirectCompanies } from './direct-companies.ts'
-import type { MetCompany } from './expected-companies.ts'
+import { ExpectedCompanies, type MetCompany } from './expected-companies.ts'
 import { maxNames, NameIndex } from './name-index.ts'
 import { checkListed, checkShownOnce, findTrouble, NeedsCare } from './needs-care.ts'
+import { PlainCompanyReader } from './plain-company.ts'
 
 /**
  * Companies that go on together, and about how many bytes of them; three such batches are in memory. The first batch is
@@ -63,7 +65,7 @@ type Destinations = {
  * @throws {NeedsCare} when the page holds what only a load with care can do.
  */
 export async function loadFast(
-  pieces: AsyncIterable<readonly (CompanyElement | MetCompany)[]>,
+  piecesOf: (shortcut: CompanyShortcut) => AsyncIterable<readonly (CompanyElement | MetCompany)[]>,
   load: FastLoad,
 ): Promise<Omit<PageCounts, 'bytes'>> {
   const { trx, client, aside, contract, merge } = load
@@ -81,18 +83,20 @@ export async function loadFast(
   const listingKey = nextListingKey(aside)
   listingKey.catch(() => {})
   const to: Destinations = { names, staging, direct, unchanged, listingKey }
-  const batches = new CompanyBatches(load, to, stager)
+  const shortcut = new CompanyShortcut(
+    new ExpectedCompanies(aside, contract, load.hashOf),
+    new PlainCompanyReader(contract, names),
+    load.limits,
+  )
+  const batches = new CompanyBatches(load, to, { stager, shortcut })
 
-  for await (const piece of pieces) {
-    // A company is a view of its chunk, and keeps all of it: too much for a few among those that were met again.
-    const alone = piece.some(({ kind }) => kind === 'companyMet')
+  for await (const piece of piecesOf(shortcut)) {
     for (const element of piece) {
       if (element.kind === 'companyMet') {
         unchanged.add(element.company)
         batches.pass(element.company.content_bytes)
-        bytesPassed(element.company.content_bytes)
       } else if (element.kind === 'companyBytes') {
-        batches.add(alone ? { ...element, bytes: Uint8Array.from(element.bytes) } : element, element.bytes.byteLength)
+        batches.add(shortcut.keep(element), element.bytes.byteLength)
       } else if (element.kind === 'company') batches.add(element, 0)
       else stager.name(element.kind, element)
     }
@@ -102,7 +106,7 @@ export async function loadFast(
     await unchanged.drain()
   }
   await batches.end()
-  await writer.flush()
+  await writer.end()
   await staging.flush()
   await unchanged.flush()
   return await finishPage(load, to)
@@ -116,6 +120,7 @@ class CompanyBatches {
   readonly #load: FastLoad
   readonly #reading: CompanyReading
   readonly #writing: Parameters<typeof writeCompanies>[1]
+  readonly #shortcut: CompanyShortcut
   readonly #enough = { companies: batchCompanies.first, bytes: batchBytes.first }
   #gathered: CompanyElement[] = []
   #bytes = 0
@@ -124,11 +129,15 @@ class CompanyBatches {
   #read: ReadBatch | null = null
   #begun = false
 
-  constructor(load: FastLoad, to: Destinations, stager: ReturnType<typeof createPageStager>) {
+  constructor(
+    load: FastLoad,
+    { names, direct, unchanged, listingKey }: Destinations,
+    { stager, shortcut }: { stager: ReturnType<typeof createPageStager>; shortcut: CompanyShortcut },
+  ) {
     const { aside, contract, limits } = load
-    const { names, direct, unchanged, listingKey } = to
     this.#load = load
-    this.#reading = new CompanyReading({ aside, contract, limits, names, stager, unchanged })
+    this.#shortcut = shortcut
+    this.#reading = new CompanyReading({ aside, contract, limits, stager, unchanged })
     const decoded = this.#reading.decoded.bind(this.#reading)
     this.#writing = { direct, listingKey, names, stager, decoded }
   }
@@ -152,12 +161,17 @@ class CompanyBatches {
   /** Sends the companies gathered on. The first go through all stages at once: until they have, nobody is at work. */
   async step(): Promise<void> {
     if (this.#begun) await this.#next()
-    else await this.end()
+    else await this.#through()
     this.#begun = true
   }
 
-  /** Sends what is left through all stages. */
+  /** Sends what is left through all stages. Nothing may be added afterwards. */
   async end(): Promise<void> {
+    await this.#through()
+    this.#shortcut.memory.giveBack()
+  }
+
+  async #through(): Promise<void> {
     for (let stage = 0; stage < 3; stage++) await this.#next()
   }
 
@@ -167,13 +181,17 @@ class CompanyBatches {
     this.#gathered = []
     this.#bytes = 0
     this.#passedBytes = 0
+    this.#asked = null
     if (elements.length > 0) {
       this.#enough.companies = Math.min(this.#enough.companies * 2, batchCompanies.most)
       this.#enough.bytes = Math.min(this.#enough.bytes * 2, batchBytes.most)
+      this.#asked = askWhichAreUnchanged(aside, hashOf, elements, this.#shortcut.memory)
+      this.#shortcut.memory = BatchMemory.take()
     }
-    this.#asked = elements.length === 0 ? null : askWhichAreUnchanged(aside, hashOf, elements)
     this.#read = asked === null ? null : await this.#reading.read(asked)
-    if (read !== null) await writeCompanies(read, this.#writing)
+    if (read === null) return
+    await writeCompanies(read, this.#writing)
+    read.memory.giveBack()
   }
 }
 

@@ -20,7 +20,7 @@ export class NameIndex {
   readonly #numbers = new Map<string, number>()
   readonly #ids: string[] = []
   /** Undefined where the id is not written as it is: such a one is never guessed. */
-  readonly #bytes: (Uint8Array | undefined)[] = []
+  readonly #spelt: (Spelling | undefined)[] = []
   readonly #resolved: number[] = []
   readonly #used: boolean[] = []
   /** Which came behind each the last time. */
@@ -39,8 +39,7 @@ export class NameIndex {
     if (this.#ids.length >= maxNames) throw new NeedsCare('many_names')
     const number = this.#ids.push(id) - 1
     this.#numbers.set(id, number)
-    const bytes = Buffer.from(id)
-    this.#bytes.push(bytes.some(isSpecial) ? undefined : bytes)
+    this.#spelt.push(spellingOf(id))
     this.#next.push(0)
     this.#pending.push(number)
     return number
@@ -48,11 +47,11 @@ export class NameIndex {
 
   /** How long the id of this number is, in bytes. */
   lengthOf(number: number): number {
-    return this.#bytes[number]?.length ?? 0
+    return this.#spelt[number]?.length ?? 0
   }
 
   /** The number of an id that begins at `from` and ends in a quote, if it is one of those that should come; else -1. */
-  guess(source: Uint8Array, from: number): number {
+  guess(source: DataView, from: number): number {
     let number = this.#next[this.#last] ?? -1
     for (let tried = 0; tried < guesses && number >= 0; tried++) {
       if (this.#stands(number, source, from)) {
@@ -65,8 +64,8 @@ export class NameIndex {
   }
 
   /** Looks up an id that was not guessed: text without escapes, in valid UTF-8. */
-  lookUp(source: Buffer, from: number, to: number): number {
-    const number = this.numberOf(source.toString('utf8', from, to))
+  lookUp(source: DataView, from: number, to: number): number {
+    const number = this.numberOf(Buffer.from(source.buffer, source.byteOffset + from, to - from).toString())
     this.#follow(number)
     return number
   }
@@ -99,12 +98,29 @@ export class NameIndex {
     this.#last = number
   }
 
-  #stands(number: number, source: Uint8Array, from: number): boolean {
-    const id = this.#bytes[number]
-    if (id === undefined || source[from + id.length] !== quote) return false
-    for (let at = 0; at < id.length; at++) if (source[from + at] !== id[at]) return false
-    return true
+  #stands(number: number, source: DataView, from: number): boolean {
+    const id = this.#spelt[number]
+    if (id === undefined || from + id.length >= source.byteLength) return false
+    const { words, rest } = id
+    let at = from
+    for (let index = 0; index < words.length; index++, at += 4) {
+      if (source.getInt32(at) !== words[index]) return false
+    }
+    for (let index = 0; index < rest.length; index++, at++) {
+      if (source.getUint8(at) !== rest[index]) return false
+    }
+    return source.getUint8(at) === quote
   }
+}
+
+/** An id as it is written: four bytes a word, and what is left of them. A word is compared as fast as a byte. */
+type Spelling = { length: number; words: Int32Array; rest: Uint8Array }
+
+function spellingOf(id: string): Spelling | undefined {
+  const bytes = Buffer.from(id)
+  if (bytes.some(isSpecial)) return undefined
+  const words = Int32Array.from({ length: Math.floor(bytes.length / 4) }, (_, word) => bytes.readInt32BE(word * 4))
+  return { length: bytes.length, words, rest: Uint8Array.from(bytes.subarray(words.length * 4)) }
 }
 
 function isSpecial(byte: number): boolean {

@@ -2,10 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import type { Contract } from '../../../exchange/contract.ts'
 import { jsonByte } from '../../../exchange/json-bytes.ts'
 import { monthNumber } from '../../../exchange/wire-value.ts'
+import { BatchMemory } from './batch-memory.ts'
 import { ByteCursor } from './byte-cursor.ts'
 import type { NameIndex } from './name-index.ts'
 
-const { closeBrace, closeBracket, colon, openBrace, openBracket, quote } = jsonByte
+const { backslash, closeBrace, closeBracket, colon, openBrace, openBracket, quote, space } = jsonByte
 
 /** Longer ids are for `idProblem` to judge. */
 const maxIdBytes = 200
@@ -16,7 +17,7 @@ export const valueWidth = 3
 export const propertyWidth = 4
 
 /**
- * A company that is written plainly and of which nothing is left out, as places in its bytes. `tape` holds from
+ * A company that is written plainly and of which nothing is left out, as places in its bytes. The tape holds from
  * `tapeFrom`: its properties (number of the name, ordinal, from, to each), then its calculators (where the id, the type
  * and the title begin, where the title ends, year, month or 0, number of values), each with its values behind it (twice
  * the number of the name, and 1 more for outputs; from; to).
@@ -24,11 +25,16 @@ export const propertyWidth = 4
 export type PlainCompany = {
   companyId: string
   bytes: Buffer
+  /** The same bytes, for those who copy several at once. */
+  view: DataView
+  /** In all of its objects. */
+  keys: number
   nameFrom: number
   nameTo: number
   properties: number
   calculators: number
   values: number
+  memory: BatchMemory
   tapeFrom: number
 }
 
@@ -36,6 +42,9 @@ export type PlainCompany = {
 const companyKeys = ['id', 'name', 'calculators', 'fields'] as const
 const calculatorKeys = ['id', 'typeId', 'title', 'period', 'inputs', 'outputs'] as const
 const periodKeys = ['year', 'month'] as const
+
+/** Levels of objects and lists within a company that is written plainly, itself included. */
+export const plainDepth = 4
 
 /**
  * Reads new companies straight from their bytes into numbers, without making objects of them. It knows only the plain
@@ -52,8 +61,9 @@ export class PlainCompanyReader {
   readonly #metVariables: number[] = []
   readonly #metProperties: number[] = []
   #group = 0
-  #tape = new Int32Array(64 * 1024)
-  #length = 0
+  #memory = new BatchMemory()
+  /** Where the company begins: its places are counted from here. */
+  #start = 0
 
   constructor(contract: Contract, names: { variables: NameIndex; properties: NameIndex }) {
     const spelt = contract.names.calculatorsPage
@@ -63,32 +73,25 @@ export class PlainCompanyReader {
     this.#properties = names.properties
   }
 
-  get tape(): Int32Array {
-    return this.#tape
-  }
-
-  /** Forgets the companies read so far: their places on the tape are used again. */
-  rewind(): void {
-    this.#length = 0
-  }
-
-  /** One company, or undefined where it is not written plainly. */
-  read(bytes: Uint8Array): PlainCompany | undefined {
-    if (!isUtf8(bytes)) return undefined
-    const cursor = this.#cursor
-    cursor.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    cursor.at = 0
-    const start = this.#length
+  /**
+   * The company that begins at `at`, kept in `memory`; or undefined where it is not written plainly. The bytes may go
+   * on behind it, and need not last.
+   */
+  read(bytes: Uint8Array, at: number, memory: BatchMemory): PlainCompany | undefined {
+    this.#cursor.go(bytes, at)
+    this.#start = at
+    this.#memory = memory
+    const before = memory.mark()
     const company = this.#company()
-    if (company === undefined) this.#length = start
+    if (company === undefined) memory.backTo(before)
     return company
   }
 
   #company(): PlainCompany | undefined {
     const cursor = this.#cursor
-    const { bytes } = cursor
-    const company = { companyId: '', bytes, nameFrom: 0, nameTo: 0, properties: 0, calculators: 0, values: 0 }
-    const tapeFrom = this.#length
+    const start = this.#start
+    const company = { companyId: '', nameFrom: 0, nameTo: 0, properties: 0, calculators: 0, values: 0 }
+    const tapeFrom = this.#memory.tape.length
     let found = 0
     if (!cursor.take(openBrace)) return undefined
     for (let more = 1; more !== 0; more = cursor.more(closeBrace)) {
@@ -98,11 +101,11 @@ export class PlainCompanyReader {
       found |= 1 << key
       if (key === 0) {
         if (!cursor.uuid()) return undefined
-        company.companyId = bytes.toString('latin1', cursor.from, cursor.to).toLowerCase()
+        company.companyId = this.#latin1().toLowerCase()
       } else if (key === 1) {
         if (!cursor.filled()) return undefined
-        company.nameFrom = cursor.from
-        company.nameTo = cursor.to
+        company.nameFrom = cursor.from - start
+        company.nameTo = cursor.to - start
       } else if (key === 2) {
         if (!this.#calculators(company)) return undefined
       } else {
@@ -113,12 +116,17 @@ export class PlainCompanyReader {
         company.properties = properties
       }
     }
-    return (found & 0b111) === 0b111 && cursor.at === bytes.length ? { ...company, tapeFrom } : undefined
+    if ((found & 0b111) !== 0b111) return undefined
+    const bytes = this.#memory.keep(cursor.bytes, start, cursor.at)
+    if (!isUtf8(bytes)) return undefined
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    return { ...company, bytes, view, keys: cursor.keys, memory: this.#memory, tapeFrom }
   }
 
   /** How many property values there are, or -1. */
   #fields(): number {
     const cursor = this.#cursor
+    const { tape } = this.#memory
     const group = ++this.#group
     let count = 0
     if (!cursor.take(openBrace)) return -1
@@ -135,11 +143,11 @@ export class PlainCompanyReader {
       let ordinal = 0
       for (let next = 1; next !== 0; next = cursor.more(closeBracket)) {
         if (next < 0 || !cursor.filled()) return -1
-        const at = this.#grow(propertyWidth)
-        this.#tape[at] = name
-        this.#tape[at + 1] = ++ordinal
-        this.#tape[at + 2] = cursor.from
-        this.#tape[at + 3] = cursor.to
+        const at = tape.grow(propertyWidth)
+        tape.numbers[at] = name
+        tape.numbers[at + 1] = ++ordinal
+        tape.numbers[at + 2] = cursor.from - this.#start
+        tape.numbers[at + 3] = cursor.to - this.#start
         count++
       }
     }
@@ -162,7 +170,8 @@ export class PlainCompanyReader {
   /** How many values there are, or -1. */
   #calculator(): number {
     const cursor = this.#cursor
-    const head = this.#grow(calculatorWidth)
+    const { tape } = this.#memory
+    const head = tape.grow(calculatorWidth)
     let found = 0
     let values = 0
     if (!cursor.take(openBrace)) return -1
@@ -172,11 +181,11 @@ export class PlainCompanyReader {
       found |= 1 << key
       if (key < 2) {
         if (!cursor.uuid()) return -1
-        this.#tape[head + key] = cursor.from
+        tape.numbers[head + key] = cursor.from - this.#start
       } else if (key === 2) {
         if (!cursor.filled()) return -1
-        this.#tape[head + 2] = cursor.from
-        this.#tape[head + 3] = cursor.to
+        tape.numbers[head + 2] = cursor.from - this.#start
+        tape.numbers[head + 3] = cursor.to - this.#start
       } else if (key === 3) {
         if (!this.#period(head)) return -1
       } else {
@@ -185,7 +194,7 @@ export class PlainCompanyReader {
         values += count
       }
     }
-    this.#tape[head + 6] = values
+    tape.numbers[head + 6] = values
     return (found & 0b1111) === 0b1111 ? values : -1
   }
 
@@ -200,58 +209,86 @@ export class PlainCompanyReader {
       if (key < 0 || (found & (1 << key)) !== 0) return false
       found |= 1 << key
       if (key === 0) year = cursor.year()
-      else month = cursor.text() ? (monthNumber(cursor.bytes.toString('latin1', cursor.from, cursor.to)) ?? -1) : -1
+      else month = cursor.text() ? (monthNumber(this.#latin1()) ?? -1) : -1
       if (year < 0 || month < 0) return false
     }
-    this.#tape[head + 4] = year
-    this.#tape[head + 5] = month
+    this.#memory.tape.numbers[head + 4] = year
+    this.#memory.tape.numbers[head + 5] = month
     return (found & 1) === 1
   }
 
   /** How many values a group has, or -1. */
   #values(direction: number): number {
     const cursor = this.#cursor
+    const { tape } = this.#memory
+    const met = this.#metVariables
+    const start = this.#start
     const group = ++this.#group
     let count = 0
     if (!cursor.take(openBrace)) return -1
     if (cursor.comes(closeBrace)) return cursor.take(closeBrace) ? 0 : -1
     for (let more = 1; more !== 0; more = cursor.more(closeBrace)) {
-      const name = more < 0 ? -1 : this.#name(this.#variables)
-      if (name < 0 || this.#metVariables[name] === group || !cursor.filled()) return -1
-      this.#metVariables[name] = group
-      const at = this.#grow(valueWidth)
-      this.#tape[at] = name * 2 + direction
-      this.#tape[at + 1] = cursor.from
-      this.#tape[at + 2] = cursor.to
+      const name = more < 0 ? -1 : this.#value()
+      if (name < 0 || met[name] === group) return -1
+      met[name] = group
+      const at = tape.grow(valueWidth)
+      const { numbers } = tape
+      numbers[at] = name * 2 + direction
+      numbers[at + 1] = cursor.from - start
+      numbers[at + 2] = cursor.to - start
       count++
     }
     return count
+  }
+
+  /**
+   * One value and the id of its variable before it: the number of the id, or -1. Nearly all of a page are such, and
+   * nearly all of them are written without white space, by an id that is guessed.
+   */
+  #value(): number {
+    const cursor = this.#cursor
+    const { bytes, view, at } = cursor
+    const names = this.#variables
+    const number = bytes[at] === quote ? names.guess(view, at + 1) : -1
+    if (number < 0) {
+      const name = this.#name(names)
+      return name >= 0 && cursor.filled() ? name : -1
+    }
+    const behind = at + names.lengthOf(number) + 2
+    const from = behind + 2
+    if (bytes[behind] === colon && bytes[behind + 1] === quote && bytes[from] !== space && bytes[from] !== quote) {
+      let to = from
+      for (let byte = bytes[to]; byte !== quote; byte = bytes[++to]) {
+        if (byte === undefined || byte < space || byte === backslash) return -1
+      }
+      cursor.keys++
+      cursor.from = from
+      cursor.to = to
+      cursor.at = to + 1
+      return number
+    }
+    cursor.at = behind
+    return cursor.colon() && cursor.filled() ? number : -1
   }
 
   /** A key that is an id, and its colon: the number of the id, or -1. */
   #name(names: NameIndex): number {
     const cursor = this.#cursor
     if (!cursor.take(quote)) return -1
-    let number = names.guess(cursor.bytes, cursor.at)
+    let number = names.guess(cursor.view, cursor.at)
     if (number >= 0) cursor.at += names.lengthOf(number) + 1
     else {
       if (!cursor.rest()) return -1
       const length = cursor.to - cursor.from
-      if (length === 0 || length > maxIdBytes) return -1
-      number = names.lookUp(cursor.bytes, cursor.from, cursor.to)
+      if (length === 0 || length > maxIdBytes || !isUtf8(cursor.bytes.subarray(cursor.from, cursor.to))) return -1
+      number = names.lookUp(cursor.view, cursor.from, cursor.to)
     }
-    return cursor.take(colon) ? number : -1
+    return cursor.colon() ? number : -1
   }
 
-  /** Room for so many numbers on the tape; where it begins. */
-  #grow(numbers: number): number {
-    const at = this.#length
-    this.#length += numbers
-    if (this.#length > this.#tape.length) {
-      const longer = new Int32Array(this.#tape.length * 2)
-      longer.set(this.#tape)
-      this.#tape = longer
-    }
-    return at
+  /** The text read last, where only letters of ASCII will do. */
+  #latin1(): string {
+    const { bytes, from, to } = this.#cursor
+    return bytes.toString('latin1', from, to)
   }
 }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
-import { ExpectedCompanies } from '../../../../src/pipeline/pull/fast/expected-companies.ts'
+import { ExpectedCompanies, type MetCompany } from '../../../../src/pipeline/pull/fast/expected-companies.ts'
 import { createContentHash } from '../../../../src/pipeline/pull/merge/known-companies.ts'
-import { splitPage } from '../../../../src/pipeline/reading/split-page.ts'
+import { type Shortcut, splitPage } from '../../../../src/pipeline/reading/split-page.ts'
 import { some } from '../../../helpers/some.ts'
 import { defaultPageLimits } from '../limits.ts'
 import { bodyOf, calculator, company, contract, type SampleCompany, samplePage } from '../sample-page.ts'
@@ -33,13 +33,17 @@ async function load(companies: readonly SampleCompany[]) {
 
 /** How a page is read that is expected to be as it was: the ids of companies met again, and how many were cut out. */
 async function reading(page: unknown): Promise<{ met: string[]; cut: number }> {
-  const expectation = new ExpectedCompanies(db, contract, hashOf)
+  const expected = new ExpectedCompanies(db, contract, hashOf)
+  const shortcut: Shortcut<MetCompany> = {
+    prepare: () => expected.prepare(),
+    take: (chunk, at) => expected.meet(chunk, at),
+  }
   const met: string[] = []
   let cut = 0
   for await (const elements of splitPage(bodyOf(page, pieceBytes), {
     contract,
     limits: defaultPageLimits,
-    expectation,
+    shortcut,
   })) {
     for (const element of elements) {
       if (element.kind === 'companyMet') met.push(element.company.company_id)

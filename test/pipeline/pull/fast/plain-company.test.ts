@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { BatchMemory } from '../../../../src/pipeline/pull/fast/batch-memory.ts'
 import { NameIndex } from '../../../../src/pipeline/pull/fast/name-index.ts'
 import {
   calculatorWidth,
@@ -28,12 +29,17 @@ function names() {
 async function read(texts: readonly (string | Uint8Array)[]): Promise<(PageCompany | undefined)[]> {
   const [variables, properties] = [names(), names()]
   const reader = new PlainCompanyReader(contract, { variables: variables.index, properties: properties.index })
-  const companies = texts.map((text) => reader.read(typeof text === 'string' ? Buffer.from(text) : text))
+  const memory = new BatchMemory()
+  const companies = texts.map((text) => {
+    const bytes = Buffer.from(text)
+    const company = reader.read(bytes, 0, memory)
+    return company?.bytes.length === bytes.length ? company : undefined
+  })
   await variables.index.resolve()
   await properties.index.resolve()
   return companies.map((company) => {
     if (company === undefined) return undefined
-    return decoded(company, reader.tape, {
+    return decoded(company, {
       variable: (number) => variables.idOf(variables.index.keyOf(number)),
       property: (number) => properties.idOf(properties.index.keyOf(number)),
     })
@@ -42,8 +48,9 @@ async function read(texts: readonly (string | Uint8Array)[]): Promise<(PageCompa
 
 type Ids = { variable: (number: number) => string; property: (number: number) => string }
 
-function decoded(company: PlainCompany, tape: Int32Array, ids: Ids): PageCompany {
-  const { bytes } = company
+function decoded(company: PlainCompany, ids: Ids): PageCompany {
+  const bytes = Buffer.from(company.bytes)
+  const tape = company.memory.tape.numbers
   const number = (at: number) => tape[at] ?? -1
   const text = (at: number) => bytes.toString('utf8', number(at), number(at + 1))
   const uuidAt = (at: number) => bytes.toString('utf8', number(at), number(at) + 36).toLowerCase()
@@ -247,6 +254,6 @@ describe('a company that is read from its bytes', () => {
     // As a company that was parsed leaves it.
     expect(properties.index.numberOf('a"b')).toBe(0)
     const text = `{"id":"${uuid('a')}","name":"a","fields":{"a"b":["1"]},"calculators":[]}`
-    expect(reader.read(Buffer.from(text))).toBeUndefined()
+    expect(reader.read(Buffer.from(text), 0, new BatchMemory())).toBeUndefined()
   })
 })

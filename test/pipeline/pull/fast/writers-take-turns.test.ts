@@ -39,7 +39,7 @@ it('a page with new, changed and unchanged companies has one statement at a time
           { company_key: 1, content_hash: '', content_bytes: null, listing_key: 1, calculators: 1, values: 1 },
           10,
         )
-        await Promise.all([staging.flush(), direct.flush(), unchanged.flush()])
+        await Promise.all([staging.flush(), direct.end(), unchanged.flush()])
         const { rows } = await sql<Record<string, number>>`
           select (select count(*) from staged_variable_name)::int as variables,
                  (select count(*) from staged_property_name)::int as properties,

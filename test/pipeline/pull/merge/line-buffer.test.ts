@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { copyLine } from '../../../../src/db/copy-text.ts'
-import { LineBuffer } from '../../../../src/pipeline/pull/merge/direct-writer.ts'
+import { bytesOfNumbers, LineBuffer, Part } from '../../../../src/pipeline/pull/merge/direct-writer.ts'
 
 describe('LineBuffer', () => {
   it('writes what copyLine writes, however little memory it began with', () => {
@@ -39,10 +39,22 @@ describe('LineBuffer', () => {
   })
 
   it('joins ready parts and bytes to a row', () => {
-    const lines = new LineBuffer(2)
-    const source = Buffer.from('"value"')
-    lines.row(Buffer.from('1\t2\t'), Buffer.from('3\ti\t'), source, 1, 6)
-    lines.bytes(source, 1, 6)
-    expect(lines.take().toString()).toBe('1\t2\t3\ti\tvalue\nvalue')
+    const text = fc.string({ unit: fc.constantFrom('a', '7', 'é'), maxLength: 9 })
+    const number = fc.integer({ min: 0, max: 2 ** 31 - 1 })
+    fc.assert(
+      fc.property(number, number, text, text, text, text, (first, second, field, before, value, after) => {
+        const lines = new LineBuffer(2)
+        const owner = new Part(bytesOfNumbers)
+        owner.setNumbers(2_147_483_647, 2_147_483_647)
+        owner.setNumbers(first, second)
+        const source = Buffer.from(before + value + after)
+        const view = new DataView(source.buffer, source.byteOffset, source.byteLength)
+        const from = Buffer.byteLength(before)
+        const to = from + Buffer.byteLength(value)
+        lines.row(owner, Part.of(`${field}\t`), view, from, to)
+        lines.bytes(source, from, to)
+        expect(lines.take().toString()).toBe(`${first}\t${second}\t${field}\t${value}\n${value}`)
+      }),
+    )
   })
 })
