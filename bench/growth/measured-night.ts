@@ -29,7 +29,7 @@ import { storeJudgements, unjudgedRows } from '../../src/pipeline/preflight/judg
 import { countPending } from '../../src/pipeline/preflight/preflight.ts'
 import { beginSending } from '../../src/pipeline/push/sending/send.ts'
 import { openExplainedPool } from './explained-pool.ts'
-import { type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
+import { isToldAlways, type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
 import { searchAgain } from './measured-pages.ts'
 import { snapshotThrice } from './measured-snapshot.ts'
 import { answersOf, frameworkDocument, inputsOf, omissionsOf, type PartnerRow, propertiesOf } from './partner-rows.ts'
@@ -112,7 +112,7 @@ class Night {
 
   /** Does and measures one thing; before it, a planner that is to know everything is told. */
   async stage<T>(name: string, work: () => Promise<T>): Promise<T> {
-    if (this.knows === 'good') await this.world.analyze()
+    if (isToldAlways(this.knows)) await this.world.analyze(this.knows)
     return await this.during(name, work)
   }
 

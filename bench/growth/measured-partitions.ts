@@ -5,7 +5,7 @@ import { settleRows } from '../../src/db/ledger/settle-outcomes.ts'
 import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
 import { openExplainedPool } from './explained-pool.ts'
-import { type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
+import { isToldAlways, type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
 import { type PartnerRow, partnerIdOf } from './partner-rows.ts'
 import type { StatementWork } from './statement-work.ts'
 
@@ -45,7 +45,7 @@ export async function measurePartitions(url: string, rows: number, knows: Knowle
           await landRows(trx, { runId, stream, foldedKey: undefined, judgedBy: 1, guard: async () => false })
         }),
       )
-      if (knows === 'good') await world.analyze()
+      if (isToldAlways(knows)) await world.analyze(knows)
       await sendAll(db, world, runId, (stage, work) => during(`${stage}, ${name}`, work))
     }
     return statements()

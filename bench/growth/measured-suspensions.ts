@@ -13,7 +13,7 @@ import { beginPilot, resumeHotels, suspendHotels } from '../../src/pipeline/acti
 import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
 import { openExplainedPool } from './explained-pool.ts'
-import { type Knowledge, openLedgerWorld } from './ledger-world.ts'
+import { isToldAlways, type Knowledge, openLedgerWorld } from './ledger-world.ts'
 import { answersOf, propertiesOf } from './partner-rows.ts'
 import type { StatementWork } from './statement-work.ts'
 
@@ -51,7 +51,7 @@ export async function measureSuspensions(url: string, rows: number, knows: Knowl
     const hotels = propertiesOf(rows).map(({ partnerId }) => partnerId)
     const suspended = hotels.filter((_, index) => index % 2 === 0)
     const stage = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-      if (knows === 'good') await world.analyze()
+      if (isToldAlways(knows)) await world.analyze(knows)
       return await during(name, work)
     }
     const look = async (when: string) => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
@@ -161,10 +162,22 @@ export async function startEngine(
     work,
     stop: async () => {
       alarm.stop()
-      await boss.stop({ graceful: true, timeout: engine.shutdownMs, close: true })
+      await looksEnd(boss, engine.shutdownMs)
+      await boss.stop({ graceful: false, close: true })
       stopping.abort()
     },
   }
+}
+
+/**
+ * Waits until the looks at hand have ended, or for so long. The library's own wait asks for that every half second: the
+ * process of a run, whose last look says that the run has ended before it has itself, waited for half a second more.
+ */
+async function looksEnd(boss: PgBoss, mostMs: number): Promise<void> {
+  const ended = new AbortController()
+  const looks = Promise.all(Object.values(queues).map((name) => boss.offWork(name)))
+  await Promise.race([looks, delay(mostMs, undefined, { signal: ended.signal }).catch(() => {})])
+  ended.abort()
 }
 
 /** Asks for looks: through the queue, in the transaction that gives the reason for them. */

@@ -222,6 +222,8 @@ export async function stageInputs(
     select variable_key, lower(variable_id) as field_id,
            min(variable_key) over (partition by lower(variable_id)) as field_key
     from calculator_variable`.execute(trx)
+  // Looked up for each of millions of values, of which the planner may expect one.
+  await sql`create unique index on field_variable (variable_key)`.execute(trx)
   await sql`analyze compared_company, field_variable`.execute(trx)
   const { rows } = await sql<{ several: boolean }>`
     select exists (select from field_variable where variable_key <> field_key) as several`.execute(trx)
@@ -270,6 +272,11 @@ export async function stageInputs(
 
 /**
  * The inputs that the search returned of the companies in a table, which has them as `company` and `company_key`.
+ *
+ * Calculators are joined with their companies first, whatever the planner makes of it. It takes the two keys of a value
+ * for independent of each other, so that it expects next to nothing of values and calculators; where autovacuum was at
+ * work on the values when it was to be told of them, it expected one row and looked through all companies for each of
+ * five million.
  * @param several whether a field may have several spellings, which costs a look at each value.
  */
 function storedInputs(
@@ -281,11 +288,15 @@ function storedInputs(
     ? [sql`n.field_key as variable_key`, sql`join field_variable n using (variable_key)`]
     : [sql`v.variable_key`, sql``]
   return sql`
-    select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, ${key}, v.value
-    from ${companies} c
-    join calculator k using (company_key)
+    select k.company, k.year, k.month, ${key}, v.value
+    from (
+      select c.company, company_key, calculator_key, period_year as year, coalesce(period_month, 0)::integer as month
+      from ${companies} c
+      join calculator using (company_key)
+      where removed_at is null and ${ofSelectedType(calculatorTypeIds)}
+      offset 0
+    ) k
     join calculator_value v using (company_key, calculator_key)
     ${spelled}
-    where v.direction = 'i' and k.removed_at is null
-      and ${ofSelectedType(calculatorTypeIds)}`
+    where v.direction = 'i'`
 }

@@ -1,3 +1,4 @@
+import { BatchMemory } from '../../../src/pipeline/pull/fast/batch-memory.ts'
 import { CompanyShortcut } from '../../../src/pipeline/pull/fast/company-shortcut.ts'
 import { NameIndex } from '../../../src/pipeline/pull/fast/name-index.ts'
 import { PlainCompanyReader } from '../../../src/pipeline/pull/fast/plain-company.ts'
@@ -53,6 +54,7 @@ export async function bySplitPage(
 ): Promise<Reading | PageFormatError> {
   const limits = { ...defaultPageLimits, ...over }
   const shortcut = new CompanyShortcut(nobody, new PlainCompanyReader(contract, nameIndexes()), limits)
+  const memory = BatchMemory.take()
   const options = { contract, limits, ...(how === 'shortcut' && { shortcut }) }
   return await orRefusal(async () => {
     const elements: Reading['elements'] = []
@@ -64,7 +66,7 @@ export async function bySplitPage(
         const element = found.kind === 'companyBytes' && how === 'shortcut' ? shortcut.keep(found) : found
         if (element.kind === 'companyBytes') {
           cut++
-          if (element.kind === 'companyBytes' && 'plain' in element) plain++
+          if (how === 'shortcut' && shortcut.read(element, memory) !== undefined) plain++
           const { ordinal } = element
           elements.push(shown({ kind: 'company', ordinal, value: parseCompany(element, limits) }))
         } else {

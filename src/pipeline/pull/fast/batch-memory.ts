@@ -5,7 +5,7 @@ const blockBytes = 256 * 1024
 const mostSpare = 6
 
 /** One that has grown beyond what batches usually take is not kept: blocks, and numbers. */
-const usually = { blocks: 8, numbers: 128 * 1024 }
+const usually = { blocks: 16, numbers: 512 * 1024 }
 
 const spare: BatchMemory[] = []
 

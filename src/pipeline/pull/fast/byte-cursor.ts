@@ -26,7 +26,7 @@ export class ByteCursor {
   view = new DataView(this.bytes.buffer)
   #source: Uint8Array = this.bytes
   at = 0
-  /** Keys stepped over since somebody set it to 0. */
+  /** Keys stepped over since `go`. */
   keys = 0
   /** The text read last, between its quotes. */
   from = 0

@@ -18,7 +18,7 @@ import {
 import { type DecodedCompany, type PageCompany, pageCompany } from '../page-company.ts'
 import type { createPageStager } from '../stage-page.ts'
 import type { BatchMemory } from './batch-memory.ts'
-import type { CutCompany } from './company-shortcut.ts'
+import type { CompanyShortcut, CutCompany } from './company-shortcut.ts'
 import type { DirectCompanies } from './direct-companies.ts'
 import type { NameIndex } from './name-index.ts'
 import type { PlainCompany } from './plain-company.ts'
@@ -60,6 +60,7 @@ type Reading = {
   aside: Database
   contract: Contract
   limits: PageLimits
+  shortcut: CompanyShortcut
   stager: ReturnType<typeof createPageStager>
   unchanged: UnchangedCompanies
 }
@@ -84,7 +85,7 @@ export class CompanyReading {
       const same = content === null ? undefined : unchangedByHash.get(content.hash)
       if (same !== undefined) this.#with.unchanged.add(same, content?.bytes)
       else {
-        const company = this.#readCompany(element, content)
+        const company = this.#readCompany(element, content, memory)
         if (company !== undefined) companies.push(company)
       }
     }
@@ -102,8 +103,8 @@ export class CompanyReading {
   }
 
   /** Undefined: something of it was left out, and it was staged. */
-  #readCompany(element: CompanyElement, content: Content | null): ReadCompany | undefined {
-    const plain = element.kind === 'companyBytes' ? element.plain : undefined
+  #readCompany(element: CompanyElement, content: Content | null, memory: BatchMemory): ReadCompany | undefined {
+    const plain = element.kind === 'companyBytes' ? this.#with.shortcut.read(element, memory) : undefined
     if (plain !== undefined) return { element, content, companyId: plain.companyId, plain }
     const parsed = this.#decode(element)
     const { company, leftOut } = parsed

@@ -5,7 +5,7 @@ import { BatchMemory } from './batch-memory.ts'
 import type { ExpectedCompanies, MetCompany } from './expected-companies.ts'
 import { type PlainCompany, type PlainCompanyReader, plainDepth } from './plain-company.ts'
 
-/** A company as its bytes, which last as long as its batch; without `plain` it is not written plainly. */
+/** A company as its bytes; with `plain` it was read already. */
 export type CutCompany = SplitCompany & { plain?: PlainCompany }
 
 type Expected = Pick<ExpectedCompanies, 'prepare' | 'meet'>
@@ -19,7 +19,7 @@ export class CompanyShortcut implements Shortcut<MetCompany | CutCompany> {
   readonly #reader: PlainCompanyReader
   /** Of companies that are read without being counted: with so many bytes no marks can make them too large. */
   readonly #maxBytes: number
-  /** Where companies are kept. Whoever takes one of them takes the memory, and puts another in its place. */
+  /** Where companies are kept. Anyone who takes one of them takes the memory, and puts another in its place. */
   memory = BatchMemory.take()
 
   constructor(
@@ -43,20 +43,32 @@ export class CompanyShortcut implements Shortcut<MetCompany | CutCompany> {
   ): { end: number; known: MetCompany | CutCompany } | undefined {
     const met = this.#expected.meet(chunk, at)
     if (met !== undefined) return met
-    if (this.#maxBytes === 0) return undefined
+    const before = this.memory.mark()
     const plain = this.#reader.read(chunk, at, this.memory)
-    if (plain === undefined || plain.bytes.length > this.#maxBytes) return undefined
+    if (plain === undefined) return undefined
     const { bytes, keys } = plain
+    if (bytes.length > this.#maxBytes) {
+      this.memory.backTo(before)
+      return undefined
+    }
     const known = { kind: 'companyBytes' as const, bytes, ...place, keys, escapedKeys: false, gathered: false, plain }
     return { end: at + bytes.length, known }
   }
 
-  /** A company that was searched for its end, kept like those that were not: its bytes need not last. */
+  /** A company whose bytes last as long as its batch. */
   keep(company: CutCompany): CutCompany {
-    if (company.plain !== undefined) return company
-    if (!company.gathered) return { ...company, bytes: this.memory.keep(company.bytes, 0, company.bytes.length) }
-    // The end of a chunk had cut it in two, so that it was not to be read before.
-    const plain = this.#reader.read(company.bytes, 0, this.memory)
-    return plain === undefined ? company : { ...company, bytes: plain.bytes, plain }
+    if (company.plain !== undefined || company.gathered) return company
+    return { ...company, bytes: this.memory.keep(company.bytes, 0, company.bytes.length) }
+  }
+
+  /**
+   * What was read of a company, or is read now: where the end of a chunk had cut it in two, or its size was to be
+   * counted first. Undefined where it is not written plainly.
+   */
+  read(company: CutCompany, memory: BatchMemory): PlainCompany | undefined {
+    const { plain, gathered, bytes } = company
+    return plain === undefined && (gathered || bytes.length > this.#maxBytes)
+      ? this.#reader.read(bytes, 0, memory)
+      : plain
   }
 }

@@ -1,4 +1,4 @@
-import { type DirectWriter, Part, bytesOfNumbers } from '../merge/direct-writer.ts'
+import { bytesOfNumbers, type DirectWriter, Part } from '../merge/direct-writer.ts'
 import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
 import type { Content } from '../merge/known-companies.ts'
 import type { PageCompany } from '../page-company.ts'

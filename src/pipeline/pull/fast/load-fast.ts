@@ -137,7 +137,7 @@ class CompanyBatches {
     const { aside, contract, limits } = load
     this.#load = load
     this.#shortcut = shortcut
-    this.#reading = new CompanyReading({ aside, contract, limits, stager, unchanged })
+    this.#reading = new CompanyReading({ aside, contract, limits, shortcut, stager, unchanged })
     const decoded = this.#reading.decoded.bind(this.#reading)
     this.#writing = { direct, listingKey, names, stager, decoded }
   }
@@ -186,12 +186,14 @@ class CompanyBatches {
       this.#enough.companies = Math.min(this.#enough.companies * 2, batchCompanies.most)
       this.#enough.bytes = Math.min(this.#enough.bytes * 2, batchBytes.most)
       this.#asked = askWhichAreUnchanged(aside, hashOf, elements, this.#shortcut.memory)
-      this.#shortcut.memory = BatchMemory.take()
     }
     this.#read = asked === null ? null : await this.#reading.read(asked)
-    if (read === null) return
-    await writeCompanies(read, this.#writing)
-    read.memory.giveBack()
+    if (read !== null) {
+      await writeCompanies(read, this.#writing)
+      read.memory.giveBack()
+    }
+    // Not before, so that it may be the one that was just given back: no company is read meanwhile.
+    if (elements.length > 0) this.#shortcut.memory = BatchMemory.take()
   }
 }
 

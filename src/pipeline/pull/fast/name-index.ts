@@ -12,8 +12,8 @@ const guesses = 3
 
 /**
  * The ids of the variables or properties that new companies of a page refer to, each with a number from 0 and, once
- * resolved, its key. Ids come in nearly the same order again and again, so that the next is guessed and compared byte
- * by byte, and no text is made of it.
+ * resolved, its key. Ids come in nearly the same order again and again, so that the next is guessed and compared
+ * where it stands, and no text is made of it.
  */
 export class NameIndex {
   readonly #keys: NameKeys
@@ -32,7 +32,7 @@ export class NameIndex {
     this.#keys = keys
   }
 
-  /** The number of an id. */
+  /** The number of an id. @throws {NeedsCare} where there is no room for it. */
   numberOf(id: string): number {
     const known = this.#numbers.get(id)
     if (known !== undefined) return known
@@ -63,9 +63,14 @@ export class NameIndex {
     return -1
   }
 
-  /** Looks up an id that was not guessed: text without escapes, in valid UTF-8. */
+  /**
+   * The number of an id that was not guessed: text without escapes, in valid UTF-8. -1 where there is no room for it:
+   * the company may be one that is as it was, whose names nobody needs.
+   */
   lookUp(source: DataView, from: number, to: number): number {
-    const number = this.numberOf(Buffer.from(source.buffer, source.byteOffset + from, to - from).toString())
+    const id = Buffer.from(source.buffer, source.byteOffset + from, to - from).toString()
+    if (this.#ids.length >= maxNames && !this.#numbers.has(id)) return -1
+    const number = this.numberOf(id)
     this.#follow(number)
     return number
   }

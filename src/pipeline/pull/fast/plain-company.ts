@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Contract } from '../../../exchange/contract.ts'
 import { jsonByte } from '../../../exchange/json-bytes.ts'
 import { monthNumber } from '../../../exchange/wire-value.ts'
-import { BatchMemory } from './batch-memory.ts'
+import type { BatchMemory } from './batch-memory.ts'
 import { ByteCursor } from './byte-cursor.ts'
 import type { NameIndex } from './name-index.ts'
 
@@ -61,7 +61,7 @@ export class PlainCompanyReader {
   readonly #metVariables: number[] = []
   readonly #metProperties: number[] = []
   #group = 0
-  #memory = new BatchMemory()
+  #memory!: BatchMemory
   /** Where the company begins: its places are counted from here. */
   #start = 0
 
@@ -249,9 +249,11 @@ export class PlainCompanyReader {
     const cursor = this.#cursor
     const { bytes, view, at } = cursor
     const names = this.#variables
-    const number = bytes[at] === quote ? names.guess(view, at + 1) : -1
+    const isText = bytes[at] === quote
+    const number = isText ? names.guess(view, at + 1) : -1
     if (number < 0) {
-      const name = this.#name(names)
+      if (isText) cursor.at = at + 1
+      const name = isText ? this.#unguessed(names) : this.#name(names)
       return name >= 0 && cursor.filled() ? name : -1
     }
     const behind = at + names.lengthOf(number) + 2
@@ -275,14 +277,19 @@ export class PlainCompanyReader {
   #name(names: NameIndex): number {
     const cursor = this.#cursor
     if (!cursor.take(quote)) return -1
-    let number = names.guess(cursor.view, cursor.at)
-    if (number >= 0) cursor.at += names.lengthOf(number) + 1
-    else {
-      if (!cursor.rest()) return -1
-      const length = cursor.to - cursor.from
-      if (length === 0 || length > maxIdBytes || !isUtf8(cursor.bytes.subarray(cursor.from, cursor.to))) return -1
-      number = names.lookUp(cursor.view, cursor.from, cursor.to)
-    }
+    const number = names.guess(cursor.view, cursor.at)
+    if (number < 0) return this.#unguessed(names)
+    cursor.at += names.lengthOf(number) + 1
+    return cursor.colon() ? number : -1
+  }
+
+  /** The same of an id that is not one of those that should come, its opening quote behind us. */
+  #unguessed(names: NameIndex): number {
+    const cursor = this.#cursor
+    if (!cursor.rest()) return -1
+    const { from, to } = cursor
+    if (to === from || to - from > maxIdBytes || !isUtf8(cursor.bytes.subarray(from, to))) return -1
+    const number = names.lookUp(cursor.view, from, to)
     return cursor.colon() ? number : -1
   }
 

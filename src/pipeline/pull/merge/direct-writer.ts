@@ -36,8 +36,8 @@ const firstBytes = 16 * 1024
 type Lines = Readonly<Record<DirectTable, LineBuffer>>
 
 /**
- * What pages wrote on that are loaded, for the next ones: megabytes of buffers that grew anew for each page would be
- * garbage that only full collections find.
+ * Buffers of pages that are loaded, kept for the next pages: megabytes that grew again for each would be garbage that
+ * only full collections find.
  */
 const spare: Lines[] = []
 
@@ -109,7 +109,7 @@ export class LineBuffer {
     return this.#bytes.length + (this.#spare?.length ?? 0)
   }
 
-  /** What was written. It holds until the next but one is taken: by then anyone who has it must be done with it. */
+  /** What was written. It holds until the next is taken: by then anyone who has it must be done with it. */
   take(): Buffer {
     const taken = this.#bytes
     const { length } = this
@@ -204,7 +204,7 @@ export class Part {
 
   /** @param mostBytes of the fields. */
   constructor(mostBytes: number) {
-    this.#bytes = Buffer.alloc(mostBytes + beyond)
+    this.#bytes = Buffer.allocUnsafe(mostBytes + beyond)
     this.view = viewOf(this.#bytes)
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { BatchMemory } from '../../../../src/pipeline/pull/fast/batch-memory.ts'
-import { NameIndex } from '../../../../src/pipeline/pull/fast/name-index.ts'
+import { maxNames, NameIndex } from '../../../../src/pipeline/pull/fast/name-index.ts'
 import {
   calculatorWidth,
   type PlainCompany,
@@ -31,9 +31,11 @@ async function read(texts: readonly (string | Uint8Array)[]): Promise<(PageCompa
   const reader = new PlainCompanyReader(contract, { variables: variables.index, properties: properties.index })
   const memory = new BatchMemory()
   const companies = texts.map((text) => {
-    const bytes = Buffer.from(text)
-    const company = reader.read(bytes, 0, memory)
-    return company?.bytes.length === bytes.length ? company : undefined
+    // What stands around it on the page says nothing of it.
+    const chunk = Buffer.concat([Buffer.from('"},{["é'), Buffer.from(text), Buffer.from(',{"id":"')])
+    const company = reader.read(chunk, 8, memory)
+    chunk.fill('?')
+    return company?.bytes.length === Buffer.byteLength(text) ? company : undefined
   })
   await variables.index.resolve()
   await properties.index.resolve()
@@ -255,5 +257,15 @@ describe('a company that is read from its bytes', () => {
     expect(properties.index.numberOf('a"b')).toBe(0)
     const text = `{"id":"${uuid('a')}","name":"a","fields":{"a"b":["1"]},"calculators":[]}`
     expect(reader.read(Buffer.from(text), 0, new BatchMemory())).toBeUndefined()
+  })
+
+  it('a company that is read from its bytes is left to parsing where there is no room for its names', () => {
+    const [variables, properties] = [names(), names()]
+    const reader = new PlainCompanyReader(contract, { variables: variables.index, properties: properties.index })
+    const withProperty = (property: string) =>
+      Buffer.from(`{"id":"${uuid('a')}","name":"a","fields":{"${property}":["1"]},"calculators":[]}`)
+    for (let number = 0; number < maxNames; number++) properties.index.numberOf(`p${number}`)
+    expect(reader.read(withProperty('p7'), 0, new BatchMemory())?.properties).toBe(1)
+    expect(reader.read(withProperty('another'), 0, new BatchMemory())).toBeUndefined()
   })
 })
