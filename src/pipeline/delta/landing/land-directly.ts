@@ -160,9 +160,8 @@ type Batch = Record<Exclude<Table, 'kept_line'>, string> & { kept_line: Buffer |
 class DirectCopies {
   readonly #client: PoolClient
   readonly #turns: Turns
-  readonly #copied: Chunk[] = []
   readonly #copying: Promise<void>[] = []
-  #chunk = emptyChunk()
+  #chunk = takeChunk()
   #enough = firstChunkBytes
 
   constructor(client: PoolClient, turns: Turns) {
@@ -192,10 +191,11 @@ class DirectCopies {
     if (this.#copying.length > chunksAhead) await this.#copying.shift()
   }
 
-  /** Copies what is left, and waits for all. */
+  /** Copies what is left, and waits for all. Nothing may be added afterwards. */
   async end(): Promise<void> {
     if (!this.isAtStart) this.#copy()
     for (const copying of this.#copying) await copying
+    giveBack(this.#chunk)
   }
 
   /**
@@ -210,7 +210,7 @@ class DirectCopies {
 
   #copy(): void {
     const chunk = this.#chunk
-    this.#chunk = this.#copied.pop() ?? emptyChunk()
+    this.#chunk = takeChunk()
     const copying = this.#turns.take(async () => {
       const copies = tables.flatMap((table): ReadyRows[] => {
         const { room, bytes, further } = chunk[table]
@@ -220,8 +220,7 @@ class DirectCopies {
         return bytes === 0 && further.length === 0 ? [] : [{ into, binary: true, rows: binaryFile(rows) }]
       })
       await copyReady(this.#client, copies)
-      for (const table of tables) Object.assign(chunk[table], { bytes: 0, further: [] })
-      this.#copied.push(chunk)
+      giveBack(chunk)
     })
     // It is awaited before too many wait.
     copying.catch(() => {})
@@ -229,9 +228,23 @@ class DirectCopies {
   }
 }
 
-function emptyChunk(): Chunk {
+/** Chunks that were copied, for later ones and for the next streams. As many as one stream has at a time. */
+const spare: Chunk[] = []
+
+function takeChunk(): Chunk {
   const linesOf = (table: Table): Lines => ({ room: Buffer.allocUnsafeSlow(roomBytes[table]), bytes: 0, further: [] })
-  return { source_row: linesOf('source_row'), acceptance: linesOf('acceptance'), kept_line: linesOf('kept_line') }
+  return (
+    spare.pop() ?? {
+      source_row: linesOf('source_row'),
+      acceptance: linesOf('acceptance'),
+      kept_line: linesOf('kept_line'),
+    }
+  )
+}
+
+function giveBack(chunk: Chunk): void {
+  for (const table of tables) Object.assign(chunk[table], { bytes: 0, further: [] })
+  if (spare.length < chunksAhead + 2) spare.push(chunk)
 }
 
 /** Row numbers that are asked for at a time at least, and at most ahead. */
