@@ -171,7 +171,7 @@ export async function startEngine(
 
 /**
  * Waits until the looks at hand have ended, or for so long. The library's own wait asks for that every half second: the
- * process of a run, whose last look says that the run has ended before it has itself, waited for half a second more.
+ * process of a run, whose last look says that the run has ended before it has itself, often waited for that.
  */
 async function looksEnd(boss: PgBoss, mostMs: number): Promise<void> {
   const ended = new AbortController()

@@ -54,7 +54,7 @@ async function storeSearch(spellings: 1 | 2): Promise<number> {
 }
 
 it.each([1, 2] as const)(
-  'what a search returned is compared row for row of its tables, though the planner knows nothing of its values, with %d spellings',
+  'what a search returned is compared without a look through a table for each value, though the planner knows nothing of the values, with %d spellings',
   async (spellings) => {
     const submissionId = await storeSearch(spellings)
     const search = { submissionId, calculatorTypeIds: [] }

@@ -15,7 +15,7 @@ type Mark = { block: number; bytes: number; numbers: number }
 /**
  * What a batch of companies stands on, used again for a later batch: their bytes, so that no chunk of the page is kept
  * for some companies of it, and the numbers that were read from them. Buffers that live for long enough to be moved are
- * garbage that only full collections find: a third of the processor time of a load went there.
+ * garbage that only full collections find.
  */
 export class BatchMemory {
   readonly tape = new Tape()
