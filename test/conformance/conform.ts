@@ -90,5 +90,9 @@ export async function leftBehind(url: string) {
     (await (await fetch(`${url}/sandbox/${path}`, { headers: { authorization: 'demo-key' } })).json()) as T
   const { profiles } = await read<{ profiles: { name: string; share: number | null }[] }>('chaos')
   const { timeWarp } = await read<{ timeWarp: number }>('clock')
-  return { webhooks: await read('webhooks'), chaos: profiles.filter(({ share }) => share !== null), timeWarp }
+  return {
+    webhooks: await read<unknown[]>('webhooks'),
+    chaos: profiles.filter(({ share }) => share !== null),
+    timeWarp,
+  }
 }

@@ -1,22 +1,27 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBrokenService } from '../broken-rules/broken-service.ts'
 import { conform, leftBehind, openService } from './conform.ts'
 
 test('a run that is stopped while it makes trouble takes down what it set up', async () => {
   await using service = await openService({ companies: 20, allowInsecureWebhooks: true })
+  const between = await openBrokenService(service)
   const stop = new AbortController()
-  const run = conform(service.url, { administration: true, signal: stop.signal })
-  const ended = expect(run).rejects.toThrow(/aborted/)
-  await vi.waitFor(
-    async () => {
-      const { webhooks, chaos } = await leftBehind(service.url)
-      expect(webhooks).toHaveLength(1)
-      expect(chaos.length).toBeGreaterThan(0)
-    },
-    { timeout: 60_000, interval: 5 },
-  )
-  stop.abort()
-  await ended
+  let stood: Awaited<ReturnType<typeof leftBehind>> | undefined
+  try {
+    between.break({
+      answer: async ({ path }) => {
+        if (stop.signal.aborted || path.startsWith('/sandbox/')) return
+        const standing = await leftBehind(service.url)
+        if (standing.chaos.length === 0 || standing.webhooks.length === 0) return
+        stood = standing
+        stop.abort()
+      },
+    })
+    await expect(conform(between.url, { administration: true, signal: stop.signal })).rejects.toThrow(/aborted/)
+  } finally {
+    await between.close()
+  }
+  expect(stood?.webhooks).toHaveLength(1)
   expect(await leftBehind(service.url)).toEqual({ webhooks: [], chaos: [], timeWarp: 1 })
 })
 

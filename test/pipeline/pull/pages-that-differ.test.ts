@@ -307,6 +307,17 @@ describe('a company that two pages of one search show differently', () => {
     expect(await known()).toMatchObject({ ...values('10'), leftOut: [] })
   })
 
+  it.each(['is new', 'is as it was', 'has changed'])(
+    'leaves no mark on a calculator of a type that was not asked for and that a page has given, where the company %s',
+    async (how) => {
+      const select = { calculatorTypeIds: [uuid('other')] }
+      if (how === 'is as it was') await night([[a({}), ...others]], [0], select)
+      if (how === 'has changed') await night([[a({ title: 'Z' }), ...others]], [0], select)
+      await night([[a({}), ...others], [a({ period: null })]], [0, 1], select)
+      expect(await known()).toMatchObject({ marks: [], leftOut: [{ unit: 'calculator', item: 'period' }] })
+    },
+  )
+
   it('does not keep the name that it had when it was removed', async () => {
     for (const order of [
       [0, 1],

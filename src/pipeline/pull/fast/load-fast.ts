@@ -6,7 +6,7 @@ import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import { createDirectWriter } from '../merge/direct-writer.ts'
 import { createKeyBlocks, createNameKeys, makeListedNames, nextListingKey } from '../merge/key-blocks.ts'
-import { type ContentHash, keepListing, markWholeSeen } from '../merge/known-companies.ts'
+import { type ContentHash, keepListing, markUnselectedSeen, markWholeSeen } from '../merge/known-companies.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../merge/merge-page.ts'
 import { createStagingWriter, type StagingWriter } from '../merge/staging-tables.ts'
 import { createPageStager } from '../stage-page.ts'
@@ -217,6 +217,7 @@ async function finishPage(
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')
   await markWholeSeen(trx, merge.submissionId, direct.companyKeys)
+  await markUnselectedSeen(trx, merge.submissionId, direct.companyKeys, merge.calculatorTypeIds)
   return {
     ...merged,
     companies: merged.companies + direct.counts.companies + unchanged.counts.companies,

@@ -150,6 +150,29 @@ export async function markWholeSeen(
     from unnest(${companyKeys}::integer[]) as company_key`.execute(trx)
 }
 
+/**
+ * Notes, one by one, the calculators of new companies whose type the search did not select, as `markSeen` does: a
+ * company that is seen whole says nothing of them. It is read again when it comes as it was, for nothing could be noted
+ * of a company that is not read.
+ */
+export async function markUnselectedSeen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  companyKeys: readonly number[],
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
+  if (companyKeys.length === 0 || calculatorTypeIds.length === 0) return
+  await sql`
+    with unselected as (
+      select company_key, calculator_key from calculator
+      where company_key = any(${companyKeys}::integer[]) and not ${ofSelectedType(calculatorTypeIds)}
+    ), noted as (
+      insert into search_seen_calculator (submission_id, calculator_key)
+      select ${submissionId}::bigint, calculator_key from unselected
+    )
+    update company set content_hash = null where company_key in (select company_key from unselected)`.execute(trx)
+}
+
 /** Keeps the names that the page listed under `listingKey`, once they are merged. */
 export async function keepListing(trx: Transaction<Schema>, listingKey: number): Promise<void> {
   await sql`

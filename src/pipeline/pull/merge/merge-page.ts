@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { noteStagedProperties } from '../search/requested-properties.ts'
 import { claimCalculators, claimCompanies } from './claim-companies.ts'
-import { markSeen } from './known-companies.ts'
+import { markSeen, ofSelectedType } from './known-companies.ts'
 import {
   bringBackRemoved,
   leaveOutLostMonths,
@@ -85,7 +85,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await markWholeParts(trx, submissionId)
   await updateCompanies(trx)
   await markSeen(trx, submissionId, calculatorTypeIds)
-  await keepContents(trx, listingKey)
+  await keepContents(trx, listingKey, calculatorTypeIds)
   const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
   const { companies, calculators } = await countMerged(trx)
   return {
@@ -150,10 +150,15 @@ async function storeQuarantine(trx: Transaction<Schema>, pageId: number, maxRows
 /**
  * Notes what each staged company was read from, once it is merged and marked as seen. Where what stands is not just
  * what those bytes say (something was left out, was not renewed, or came from another page), nothing is noted: the
- * company is read again. Of one that could not be read the note goes, so that it is read again when it comes as it was
- * before.
+ * company is read again. So it is where it shows a calculator of a type that the search did not select, which has to be
+ * noted as seen each time. Of one that could not be read the note goes, so that it is read again when it comes as it
+ * was before.
  */
-async function keepContents(trx: Transaction<Schema>, listingKey: number): Promise<void> {
+async function keepContents(
+  trx: Transaction<Schema>,
+  listingKey: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
   await sql`
     update company c
     set content_hash = s.content_hash, content_bytes = s.content_bytes, calculators = s.calculators, values = s.values,
@@ -162,9 +167,13 @@ async function keepContents(trx: Transaction<Schema>, listingKey: number): Promi
       select s.company_key, s.content_bytes, s.calculators, s.values,
         case when s.seen_given and s.seen_pages = 1 and l.company_id is null
           and not exists (select from unrenewed_part u where u.company_key = s.company_key)
+          and unselected.company_ordinal is null
           then s.content_hash end as content_hash
       from staged_company s
       left join (select distinct company_id from staged_left_out) l using (company_id)
+      left join (
+        select distinct company_ordinal from staged_calculator where not ${ofSelectedType(calculatorTypeIds)}
+      ) unselected using (company_ordinal)
     ) s
     where c.company_key = s.company_key and c.content_hash is distinct from s.content_hash`.execute(trx)
 }
