@@ -133,12 +133,27 @@ export async function withSession<T>(pool: pg.Pool, work: (session: Session) => 
 /** A connection has one statement at a time. Those who share one take turns, in the order in which they ask. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve()
+  #stopped: { reason: unknown } | null = null
 
   /** Does the work when all that was asked for before has ended, however it did. Rejects as the work does. */
   take<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work, work)
+    const unlessStopped = async () => {
+      if (this.#stopped !== null) throw this.#stopped.reason
+      return await work()
+    }
+    const done = this.#last.then(unlessStopped, unlessStopped)
     this.#last = done
     return done
+  }
+
+  /**
+   * Ends it: what waits is not done, and neither is what is asked for from now on; both reject with the reason. Before a
+   * transaction is rolled back: a statement that was sent afterwards would stand by itself.
+   * @returns when what is under way has ended, however it did.
+   */
+  async stop(reason: unknown): Promise<void> {
+    this.#stopped ??= { reason }
+    await this.#last.catch(() => {})
   }
 }
 

@@ -89,26 +89,30 @@ export async function loadFast(
     load.limits,
   )
   const batches = new CompanyBatches(load, to, { stager, shortcut })
-
-  for await (const piece of piecesOf(shortcut)) {
-    for (const element of piece) {
-      if (element.kind === 'companyMet') {
-        unchanged.add(element.company)
-        batches.pass(element.company.content_bytes)
-      } else if (element.kind === 'companyBytes') {
-        batches.add(shortcut.keep(element), element.bytes.byteLength)
-      } else if (element.kind === 'company') batches.add(element, 0)
-      else stager.name(element.kind, element)
+  try {
+    for await (const piece of piecesOf(shortcut)) {
+      for (const element of piece) {
+        if (element.kind === 'companyMet') {
+          unchanged.add(element.company)
+          batches.pass(element.company.content_bytes)
+        } else if (element.kind === 'companyBytes') {
+          batches.add(shortcut.keep(element), element.bytes.byteLength)
+        } else if (element.kind === 'company') batches.add(element, 0)
+        else stager.name(element.kind, element)
+      }
+      if (batches.isFull()) await batches.step()
+      await staging.drain()
+      await writer.drain()
+      await unchanged.drain()
     }
-    if (batches.isFull()) await batches.step()
-    await staging.drain()
-    await writer.drain()
-    await unchanged.drain()
+    await batches.end()
+    await writer.end()
+    await staging.flush()
+    await unchanged.flush()
+  } catch (error) {
+    await turns.stop(error)
+    throw error
   }
-  await batches.end()
-  await writer.end()
-  await staging.flush()
-  await unchanged.flush()
   return await finishPage(load, to)
 }
 
