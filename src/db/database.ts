@@ -147,8 +147,8 @@ export class Turns {
   }
 
   /**
-   * Ends it: what waits is not done, and neither is what is asked for from now on; both reject with the reason. Before a
-   * transaction is rolled back: a statement that was sent afterwards would stand by itself.
+   * Ends it: what waits is not done, and neither is what is asked for from now on; both reject with the reason. To be
+   * called before a transaction is rolled back: a statement that is sent afterwards stands by itself.
    * @returns when what is under way has ended, however it did.
    */
   async stop(reason: unknown): Promise<void> {

@@ -318,6 +318,33 @@ describe('a company that two pages of one search show differently', () => {
     },
   )
 
+  it('loses a calculator of a type that was not asked for to the company that a page shows with it', async () => {
+    const select = { calculatorTypeIds: [uuid('carbon')] }
+    const b = company('B', { calculators: [x({ inputs: { e: '10' } })] })
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      await clear()
+      await night([[y(x({ typeId: uuid('other'), inputs: { e: '9' } })), company('B', { calculators: [] })]], [0])
+      await night([[y(), ...others], [b]], order, select)
+      expect(await known()).toMatchObject({ calculators: [{}], leftOut: [] })
+      const { rows } = await sql`select company_id from calculators where calculator_id = ${uuid('x')}`.execute(db)
+      expect(rows).toEqual([{ company_id: uuid('B') }])
+    }
+  })
+
+  it('leaves out once what another company has and nobody can read here', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      await clear()
+      await night([[a({}), ...others], [company('B', { calculators: [x({ period: null })] })]], order)
+      expect((await known()).leftOut).toMatchObject([{ unit: 'calculator', item: 'period' }])
+    }
+  })
+
   it('does not keep the name that it had when it was removed', async () => {
     for (const order of [
       [0, 1],

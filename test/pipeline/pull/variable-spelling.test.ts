@@ -77,6 +77,19 @@ describe.each(bothWays)('an id in another spelling, on a page loaded %s,', (_, h
     expect(await values()).toEqual([`${POWER} 1`])
   })
 
+  it('is not listed where neither it nor the other row that pages before made of it is', async () => {
+    await sql`insert into calculator_variable (variable_id, name) values (${power}, 'p'), (${POWER}, 'P')`.execute(db)
+    const given = page(hotel('A', { [POWER]: '1' }), hotel('B', { e: '1' }))
+    const listing = (...ids: string[]) => ({
+      ...given,
+      calculatorVariables: ids.map((id) => ({ id, name: 'Electricity' })),
+    })
+    await night([listing(power, 'e')], how)
+    expect(await left()).toEqual([])
+    await night([listing('e')], how)
+    expect(await left()).toEqual([{ item: POWER, reason: 'variable_not_listed' }])
+  })
+
   it('stays out where its calculator gives the variable twice, every night the same one', async () => {
     for (const value of ['1', '2']) {
       await night([page(hotel('A', { [power]: value, [POWER]: '5' }), hotel('B', { [power]: '3' }))], how)

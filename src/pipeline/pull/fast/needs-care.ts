@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { seenBy } from '../merge/known-companies.ts'
-import { listedProperties, variableOf } from '../merge/name-spelling.ts'
+import { listedProperties, listedVariables } from '../merge/name-spelling.ts'
 
 /**
  * Something on a page that the fast way does not do: it is loaded again with care, alone and every row compared.
@@ -117,7 +117,7 @@ export async function checkListed(
 /** The keys of the names that the page lists. */
 const withListedNames = sql`
   with listed_name as materialized (
-    select 'v' as of, ${variableOf(sql`id`)} as key from staged_variable_name
+    select 'v' as of, variable_key as key from (${listedVariables}) variable
     union all
     select 'p', property_key from (${listedProperties}) property
   )`

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { seenBy } from './known-companies.ts'
+import { ofSelectedType, seenBy } from './known-companies.ts'
 import { notGiven } from './unrenewed-parts.ts'
 
 /**
@@ -94,7 +94,11 @@ async function leaveOutCompaniesListedTwice(trx: Transaction<Schema>): Promise<v
  * A calculator belongs to one company. The latest search decides which; within one search the first page does,
  * and a second claim is left out.
  */
-export async function claimCalculators(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+export async function claimCalculators(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
   await leaveOutCalculatorsListedTwice(trx)
   await sql`
     with fresh as (
@@ -124,7 +128,7 @@ export async function claimCalculators(trx: Transaction<Schema>, submissionId: n
     from calculator k where k.calculator_id = s.calculator_id`.execute(trx)
   await sql`create unique index on staged_calculator (calculator_key)`.execute(trx)
   await sql`analyze staged_calculator, staged_reference, fresh_calculator`.execute(trx)
-  await leaveOutForeign(trx, submissionId)
+  await leaveOutForeign(trx, submissionId, calculatorTypeIds)
 }
 
 async function leaveOutCalculatorsListedTwice(trx: Transaction<Schema>): Promise<void> {
@@ -152,9 +156,15 @@ async function leaveOutCalculatorsListedTwice(trx: Transaction<Schema>): Promise
 
 /**
  * Leaves out what the search has shown as another company's, but for one that can be read where the other, or its
- * company, was only shown in a form that cannot: that shows that it is there, and not whose it is.
+ * company, was only shown in a form that cannot: that shows that it is there, and not whose it is. A company that was
+ * seen whole was not seen with calculators of types that the search did not select. Of one that cannot be read it is
+ * only said why.
  */
-async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+async function leaveOutForeign(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
   await sql`
     with elsewhere as (
       delete from staged_calculator s
@@ -169,6 +179,8 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
           or not s.removed and (
             select whole from search_seen_company z
             where z.submission_id = ${submissionId} and z.company_key = s.owner_key
+          ) and exists (
+            select from calculator k where k.calculator_key = s.calculator_key and ${ofSelectedType(calculatorTypeIds)}
           )
         )
         and not (s.readable and ${notGiven(
@@ -176,10 +188,10 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
           sql`u.company_key = s.owner_key
             and (u.part = 'company' or u.part = 'calculator' and u.calculator_key = s.calculator_key)`,
         )})
-      returning c.company_id, s.calculator_id, s.title
+      returning c.company_id, s.calculator_id, s.title, s.readable
     )
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
     select 'calculator', company_id, calculator_id, 'calculator_of_other_company',
       coalesce(left(to_json(title)::text, 200), 'null')
-    from elsewhere`.execute(trx)
+    from elsewhere where readable`.execute(trx)
 }

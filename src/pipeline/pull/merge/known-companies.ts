@@ -3,7 +3,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { listedProperties, variableOf } from './name-spelling.ts'
+import { listedProperties, listedVariables } from './name-spelling.ts'
 
 /** A company whose bytes are those of the last time. */
 export type UnchangedCompany = {
@@ -178,7 +178,7 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
   await sql`
     insert into page_listing (listing_key, variable_keys, property_keys) overriding system value
     select ${listingKey}::integer,
-      array(select distinct ${variableOf(sql`id`)} from staged_variable_name),
+      array(${listedVariables}),
       array(${listedProperties})`.execute(trx)
 }
 
@@ -187,8 +187,11 @@ export function ofSelectedType(calculatorTypeIds: readonly string[]): RawBuilder
   return sql`(cardinality(${calculatorTypeIds}::uuid[]) = 0 or type_id = any(${calculatorTypeIds}::uuid[]))`
 }
 
-/** Raised by a change of the code that reads other rows from the same bytes: every company is then read again. */
-const readingVersion = 2
+/**
+ * Raised by a change of the code that reads other rows from the same bytes: every company is then read again. By
+ * itself where types are selected, of which others are noted as seen.
+ */
+const readingVersion = { allTypes: 2, selectedTypes: 3 }
 
 /** The hash of one company's bytes, in the form of a UUID: the 16 bytes that a database holds without a length. */
 export type ContentHash = (bytes: Uint8Array) => string
@@ -202,7 +205,8 @@ export type Content = { hash: string; bytes: number }
  * pages.
  */
 export function createContentHash(contract: Contract, calculatorTypeIds: readonly string[]): ContentHash {
-  const meaning = JSON.stringify([readingVersion, contract.names.calculatorsPage, calculatorTypeIds.toSorted()])
+  const version = calculatorTypeIds.length === 0 ? readingVersion.allTypes : readingVersion.selectedTypes
+  const meaning = JSON.stringify([version, contract.names.calculatorsPage, calculatorTypeIds.toSorted()])
   const salt = hash('sha256', meaning, 'buffer')
   return (bytes) => {
     const digest = hash('sha256', bytes, 'buffer')

@@ -66,9 +66,14 @@ export function isNamed(kind: NamedKind, id: RawBuilder<string>): RawBuilder<boo
 }
 
 /**
- * The keys of the custom properties that the staged page lists, as a query. Where rows for two spellings of one are
- * there, of both: the page that lists the one leaves the other out of nothing.
+ * The keys of the variables that the staged page lists, as a query. Where rows for two spellings of one are there, of
+ * both: the page that lists the one leaves the other out of nothing.
  */
+export const listedVariables: RawBuilder<{ variable_key: number }> = sql`
+  select distinct v.variable_key
+  from staged_variable_name n join calculator_variable v on ${alike(sql`v.variable_id`, sql`n.id`)}`
+
+/** The same of custom properties. */
 export const listedProperties: RawBuilder<{ property_key: number }> = sql`
   select distinct p.property_key
   from staged_property_name n join custom_property p on ${alike(sql`p.property_id`, sql`n.id`)}`

@@ -164,7 +164,7 @@ export async function settleMarks(trx: Transaction<Schema>, submissionId: number
   if (!(await someUnrenewed(trx))) return
   await sql`
     delete from unrenewed_part u using search_seen_company z
-    where u.part = 'company' and u.submission_id <> ${submissionId} and u.reason <> 'restored'
+    where u.part = 'company' and (u.submission_id <> ${submissionId} or z.given) and u.reason <> 'restored'
       and z.submission_id = ${submissionId} and z.company_key = u.company_key`.execute(trx)
   await forgetMarksOfGone(trx)
 }

@@ -127,6 +127,18 @@ describe('finishSearch', () => {
     expect(await live()).toEqual(['A'])
   })
 
+  it('marks no company that a page shows as it was, once that page is loaded', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    const [first, second] = await database.search(2)
+    if (first === undefined || second === undefined) throw new Error('no pages were listed')
+    await database.load(first, bodyOf(samplePage(hotels('A'))))
+    await database.finish(first.submission_id)
+    expect(await db.selectFrom('not_renewed').select(['part', 'reason']).execute()).toMatchObject([{ part: 'company' }])
+    expect(await database.load(second, bodyOf(samplePage(hotels('B'))))).toMatchObject({ unchanged: 1 })
+    await database.finish(first.submission_id)
+    expect(await db.selectFrom('not_renewed').select(['part', 'reason']).execute()).toEqual([])
+  })
+
   it('keeps everything when the search returned suspiciously little', async () => {
     await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
     expect(await database.finish(await search([samplePage(hotels('A', 'B'))]))).toMatchObject({
