@@ -6,7 +6,7 @@ import { secretValues } from '../config/show-config.ts'
 import { openDatabaseClock } from '../db/database.ts'
 import { watchSchema } from '../db/schema-standing.ts'
 import { createExchangeClient } from '../exchange/client.ts'
-import { makeRoomForRows } from '../heap.ts'
+import { boundResident, makeRoomForRows } from '../heap.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { jobsOf } from '../jobs/known-jobs.ts'
 import { startClockWatch } from '../jobs/watch-clock.ts'
@@ -80,6 +80,12 @@ type OpenedBy = 'person' | 'follower' | 'daemon' | 'rehearsal'
 const schemaWatchMs = 60_000
 
 /**
+ * What a process that carries rows may have in memory before it gives back what V8 keeps and does not use: below the
+ * 256 MB that it may have at most by as much as comes within moments. Bytes.
+ */
+const residentAtMost = 212 * 1024 * 1024
+
+/**
  * Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work.
  */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
@@ -106,9 +112,11 @@ export async function openReadyFerry(
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
   const clock = startClockWatch(ferry.deps)
+  const bounded = boundResident(residentAtMost)
   let telemetry: Telemetry | null = null
   const close = async () => {
     schema.stop()
+    bounded[Symbol.dispose]()
     await clock.stop()
     // A run may end while the engine stops.
     await ferry.close()

@@ -228,13 +228,16 @@ class DirectCopies {
   }
 }
 
-/** Chunks that were copied, for later ones and for the next streams. As many as one stream has at a time. */
-const spare: Chunk[] = []
+/**
+ * Chunks that were copied, for later ones and for the next streams. As many as one stream has at a time. Kept weakly:
+ * once all streams have landed, the next full collection frees them.
+ */
+let spare = new WeakRef<Chunk[]>([])
 
 function takeChunk(): Chunk {
   const linesOf = (table: Table): Lines => ({ room: Buffer.allocUnsafeSlow(roomBytes[table]), bytes: 0, further: [] })
   return (
-    spare.pop() ?? {
+    spare.deref()?.pop() ?? {
       source_row: linesOf('source_row'),
       acceptance: linesOf('acceptance'),
       kept_line: linesOf('kept_line'),
@@ -244,7 +247,9 @@ function takeChunk(): Chunk {
 
 function giveBack(chunk: Chunk): void {
   for (const table of tables) Object.assign(chunk[table], { bytes: 0, further: [] })
-  if (spare.length < chunksAhead + 2) spare.push(chunk)
+  const chunks = spare.deref() ?? []
+  if (chunks.length < chunksAhead + 2) chunks.push(chunk)
+  spare = new WeakRef(chunks)
 }
 
 /** Row numbers that are asked for at a time at least, and at most ahead. */
