@@ -77,7 +77,7 @@ describe.each(bothWays)('an id in another spelling, on a page loaded %s,', (_, h
     expect(await values()).toEqual([`${POWER} 1`])
   })
 
-  it('is not listed where neither it nor the other row that pages before made of it is', async () => {
+  it('counts as unlisted where neither it nor the row that pages before made of the other spelling is listed', async () => {
     await sql`insert into calculator_variable (variable_id, name) values (${power}, 'p'), (${POWER}, 'P')`.execute(db)
     const given = page(hotel('A', { [POWER]: '1' }), hotel('B', { e: '1' }))
     const listing = (...ids: string[]) => ({

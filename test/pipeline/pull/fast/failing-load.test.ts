@@ -21,7 +21,7 @@ it('a load that fails leaves nothing of what waited for its turn on the connecti
 
   const [page] = await database.search()
   if (page === undefined) throw new Error('no page was listed')
-  // The copy of the new company's values waits for whoever has the table, and the marks wait for the copy.
+  // The copy of the new company's values waits for the one that holds the table, and the marks wait for the copy.
   const holder = await pool.connect()
   await holder.query('begin')
   await holder.query('lock table calculator_value in share mode')
