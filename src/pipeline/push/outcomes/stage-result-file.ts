@@ -19,25 +19,29 @@ export async function stageResultFile(deps: Deps, submission: Submission, url: s
   const { outcomes: file } = kindOf(contract, submission.kind)
   if (file === 'error_rows') throw new Error(`the outcomes of ${submission.kind} are in no file`)
   const { body } = await openResult(deps, url)
-  await withSession(deps.pool, ({ client, db }) =>
-    db.transaction().execute(async (trx) => {
-      await trx.deleteFrom('staged_outcome').where('submission_id', '=', submission.submission_id).execute()
-      const copy = client.query(
-        copyFrom(
-          `copy staged_outcome (submission_id, partner_id, accepted, company_id, code, reason, field_errors) from stdin with (format csv)`,
-        ),
-      )
-      await pipeline(
-        readResultFile(body, file.list(contract), deps.config.pull),
-        async function* (elements: AsyncIterable<unknown>) {
-          for await (const element of elements) {
-            yield csvLine(submission.submission_id, file.read(contract, element))
-          }
-        },
-        copy,
-      )
-    }),
-  )
+  try {
+    await withSession(deps.pool, ({ client, db }) =>
+      db.transaction().execute(async (trx) => {
+        await trx.deleteFrom('staged_outcome').where('submission_id', '=', submission.submission_id).execute()
+        const copy = client.query(
+          copyFrom(
+            `copy staged_outcome (submission_id, partner_id, accepted, company_id, code, reason, field_errors) from stdin with (format csv)`,
+          ),
+        )
+        await pipeline(
+          readResultFile(body, file.list(contract), deps.config.pull),
+          async function* (elements: AsyncIterable<unknown>) {
+            for await (const element of elements) {
+              yield csvLine(submission.submission_id, file.read(contract, element))
+            }
+          },
+          copy,
+        )
+      }),
+    )
+  } finally {
+    body.destroy()
+  }
 }
 
 function csvLine(submissionId: number, outcome: CompanyOutcome): string {
