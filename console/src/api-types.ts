@@ -696,7 +696,7 @@ export interface RetryRowsPayload {
    * Only rows of a stream.
    */
   stream?: string;
-  /** Only rows of one hotel. */
+  /** Only rows of one hotel. One of which nothing was ever read is answered 404, `hotel_unknown`. */
   partnerId?: string;
   /**
    * Only rows with this text in the code or the reason.
@@ -740,7 +740,7 @@ export interface AcceptRemovalsPayload {
    * Only rows with this text in the code or the reason.
    */
   reason?: string;
-  /** Only rows of one hotel. */
+  /** Only rows of one hotel. One of which nothing was ever read is answered 404, `hotel_unknown`. */
   partnerId?: string;
   run?: number;
   /** @default false */
@@ -761,7 +761,7 @@ export interface ResendRowsPayload {
    * Only rows of a stream.
    */
   stream?: string;
-  /** Only rows of one hotel. */
+  /** Only rows of one hotel. One of which nothing was ever read is answered 404, `hotel_unknown`. */
   partnerId?: string;
   /**
    * Only rows that a request carried.
@@ -859,7 +859,7 @@ export interface ListRemovalsData {
 }
 
 export interface RestoreRemovalsPayload {
-  /** Only rows of one hotel. */
+  /** Only rows of one hotel. One of which nothing was ever read is answered 404, `hotel_unknown`. */
   partnerId?: string;
   run?: number;
   since?: string;

@@ -61,10 +61,6 @@ export async function requireHotel(db: Database, partnerId: string | undefined):
 
 /** That nothing was read of a hotel, with the ids that may have been meant. */
 export async function nobodyLike(db: Database, partnerId: string): Promise<UsageError> {
-  const { likePartnerIds } = await import('../db/trace/trace-partner.ts')
-  const { near, examples } = await likePartnerIds(db, partnerId)
-  const head = `Nothing was ever read of a hotel '${partnerId}'.`
-  if (near.length > 0) return new UsageError(`${head} Was ${near.join(' or ')} meant?`)
-  if (examples.length === 0) return new UsageError(`${head} No run has read any hotel yet.`)
-  return new UsageError(`${head} Ids are those of the partner's database, such as ${examples.join(', ')}`)
+  const { unknownHotelWords } = await import('../db/trace/trace-partner.ts')
+  return new UsageError(await unknownHotelWords(db, partnerId))
 }

@@ -123,6 +123,15 @@ describe('somebody who looks for rejected rows', () => {
     await open('rows?state=rejected&reason=nobody-ever-said-this')
     await see('No row is rejected and fits the filter.')
   })
+  it('somebody who misspells a hotel is told which may be meant, and not that it has no rejected row', async () => {
+    await page.goto(`${api.url}/console/rows?state=rejected&hotel=h-0001`)
+    const told = page.getByText(
+      /^Nothing to show yet\. Nothing was ever read of a hotel 'h-0001'\. Was H-0001 meant\?$/,
+    )
+    await expect.poll(() => told.count()).toBe(2)
+    expect(await page.getByText(/No row is rejected|^None\.$/).count()).toBe(0)
+    forgive(/404/)
+  })
   it('opens the content of a row', async () => {
     await open('rows?state=invalid')
     await table('Rows invalid')
@@ -191,7 +200,7 @@ describe('somebody who is asked about a hotel', () => {
   })
   it('somebody who is asked about a hotel is told of an id that nobody has, and what was meant', async () => {
     await page.goto(`${api.url}/console/hotel?id=H-00051`)
-    await see(/Nothing was read of this hotel/)
+    await see(/Nothing was ever read of a hotel/)
     forgive(/404/)
   })
   it('reads a name that would be a script as a name', async () => {

@@ -9,10 +9,12 @@ import { packagedContract, type World } from '../helpers/world.ts'
 
 const token = 'act-token-of-the-tests-0123456789'
 
-/** The routes that read, over a world, in this process: no daemon and no queue. */
+/** The routes over a world, in this process: no daemon and no queue, so no route that starts a run. */
 export type ReadingApi = AsyncDisposable & {
   /** The text of an answer, as it goes out. */
   text(path: string): Promise<string>
+  /** An answer of any status. With a body it is a POST. */
+  answer(path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }>
 }
 
 /** @param change of the configuration of the world. */
@@ -37,6 +39,14 @@ export function readingApi(world: World, change: (config: ReturnType<World['conf
       const answer = await server.inject({ path, headers: { authorization: `Bearer ${token}` } })
       if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${answer.body}`)
       return answer.body
+    },
+    answer: async (path, body) => {
+      const answer = await server.inject({
+        path,
+        headers: { authorization: `Bearer ${token}` },
+        ...(body !== undefined && { method: 'POST', payload: body }),
+      })
+      return { status: answer.statusCode, body: answer.json() }
     },
     [Symbol.asyncDispose]: async () => {
       await server.close()

@@ -209,6 +209,23 @@ export async function isKnownHotel(db: Database, partnerId: string): Promise<boo
   return rows.length > 0
 }
 
+/**
+ * Tells a person that nothing was read of a hotel, with the ids that may have been meant.
+ * @param meant those ids, where the caller knows better than by their spelling.
+ */
+export async function unknownHotelWords(
+  db: Database,
+  partnerId: string,
+  meant: readonly string[] = [],
+): Promise<string> {
+  const { near, examples } = await likePartnerIds(db, partnerId)
+  const likely = meant.length > 0 ? meant : near
+  const head = `Nothing was ever read of a hotel '${partnerId}'.`
+  if (likely.length > 0) return `${head} Was ${likely.join(' or ')} meant?`
+  if (examples.length === 0) return `${head} No run has read any hotel yet.`
+  return `${head} Ids are those of the partner's database, such as ${examples.join(', ')}`
+}
+
 /** Ids that somebody may have meant by one that is not there, and, if none is near it, some that are. */
 export async function likePartnerIds(db: Database, text: string): Promise<{ near: string[]; examples: string[] }> {
   const { rows: near } = await sql<{ partner_id: string }>`

@@ -13,6 +13,7 @@ import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
 import { cancelTask } from '../../pipeline/actions/cancel-task.ts'
 import { countAcceptable } from '../../pipeline/pull/removals/take-removals.ts'
 import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
+import { requireKnownHotel } from '../known-hotel.ts'
 import { Problem } from '../problem.ts'
 import { Answer, document, type Route, route, wholeNumber } from '../route.ts'
 import { filterFields, rowFilter } from './ledger-routes.ts'
@@ -138,11 +139,11 @@ export const actionRoutes: readonly Route[] = [
       const filter = rowFilter(deps.config, body)
       refuseAll(filter, body.all, false)
       const carried = carriedStreams(deps.contract, deps.config)
-      return {
-        streams: body.dryRun
-          ? await countRetryable(deps.db, carried, filter)
-          : await retryRejected(deps, carried, filter, actor),
-      }
+      const streams = body.dryRun
+        ? await countRetryable(deps.db, carried, filter)
+        : await retryRejected(deps, carried, filter, actor)
+      if (streams.length === 0) await requireKnownHotel(deps.db, body.partnerId)
+      return { streams }
     },
   }),
   route({
@@ -196,6 +197,7 @@ export const actionRoutes: readonly Route[] = [
       const filter = given({ reason, partnerId, runId: run })
       refuseAll(filter, all, body.dryRun)
       const meant = await countAcceptable(deps.db, filter)
+      if (meant.length === 0) await requireKnownHotel(deps.db, partnerId)
       if (body.dryRun) return { meant, accepted: null }
       return { meant, accepted: await acceptRemovalsOf(deps, filter, actor, refuseWhileRunning) }
     },

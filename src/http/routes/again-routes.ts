@@ -6,6 +6,7 @@ import { given } from '../../given.ts'
 import { bringBack, rereadStream, resendAccepted } from '../../pipeline/actions/act-on-rows.ts'
 import { countRestorable, pageOfRemovals, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { carriedStreams } from '../../pipeline/streams/our-streams.ts'
+import { requireKnownHotel } from '../known-hotel.ts'
 import { knownStream, Problem } from '../problem.ts'
 import { document, limit, moment, placeOf, type Route, route, wholeNumber } from '../route.ts'
 import { dryRun, ofSuspended, refuseAll, refuseWhileRunning } from './action-routes.ts'
@@ -106,7 +107,7 @@ export const againRoutes: readonly Route[] = [
       refuseAll(filter, body.all, body.dryRun)
       const told = { ...body, dryRun: undefined }
       const asked = Object.entries(told).filter(([, value]) => value !== undefined && value !== false)
-      return await resendAccepted(deps.db, {
+      const resent = await resendAccepted(deps.db, {
         filter,
         carried: carriedStreams(deps.contract, deps.config),
         guard: deps.config.guard,
@@ -115,6 +116,8 @@ export const againRoutes: readonly Route[] = [
         at: deps.now(),
         asked: Object.fromEntries(asked.map(([name, value]) => [name, String(value)])),
       })
+      if (resent.total === 0) await requireKnownHotel(deps.db, partnerId)
+      return resent
     },
   }),
   route({
@@ -198,6 +201,7 @@ export const againRoutes: readonly Route[] = [
         query.limit,
         placeOf(place, query.cursor),
       )
+      if (removals.length === 0) await requireKnownHotel(db, query.partnerId)
       return { removals, next: next === null ? null : Buffer.from(JSON.stringify(next)).toString('base64url') }
     },
   }),
@@ -219,6 +223,7 @@ export const againRoutes: readonly Route[] = [
       const filter = removalFilter(body)
       refuseAll(filter, body.all, body.dryRun)
       const found = await countRestorable(deps.db, filter)
+      if (found.values + found.properties === 0) await requireKnownHotel(deps.db, body.partnerId)
       if (body.dryRun) return { found, restored: null }
       return { found, restored: await bringBack(deps, filter, actor, refuseWhileRunning) }
     },

@@ -7,7 +7,7 @@ import { parkedGroups } from '../../db/ledger/parked-groups.ts'
 import type { RowFilter } from '../../db/ledger/row-filter.ts'
 import { causesOfRows, pageOfRows, type RowPlace } from '../../db/ledger/rows-in-state.ts'
 import { differenceKinds } from '../../db/tables/difference-tables.ts'
-import { hotelsOf, likePartnerIds, tracePartner } from '../../db/trace/trace-partner.ts'
+import { hotelsOf, tracePartner, unknownHotelWords } from '../../db/trace/trace-partner.ts'
 import { uuidOf } from '../../exchange/wire-value.ts'
 import { given } from '../../given.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
@@ -15,7 +15,8 @@ import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { listChanges } from '../../pipeline/pull/merge/value-history.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { countBacklog } from '../count-backlog.ts'
-import { knownStream, Problem } from '../problem.ts'
+import { requireKnownHotel, unknownHotel } from '../known-hotel.ts'
+import { knownStream } from '../problem.ts'
 import { cutAt, document, limit, moment, more, placeOf, type Route, route, wholeNumber } from '../route.ts'
 
 const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
@@ -23,7 +24,10 @@ const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
 /** What narrows rows down, as the options of the verbs do. */
 export const filterFields = {
   stream: z.string().min(1).optional().describe('Only rows of a stream.'),
-  partnerId: z.string().optional().describe('Only rows of one hotel.'),
+  partnerId: z
+    .string()
+    .optional()
+    .describe('Only rows of one hotel. One of which nothing was ever read is answered 404, `hotel_unknown`.'),
   reason: z.string().regex(/\S/, 'is blank').optional().describe('Only rows with this text in the code or the reason.'),
   since: z.iso.datetime({ offset: true }).optional().describe('Only rows that are so since this moment.'),
 }
@@ -99,6 +103,7 @@ export const ledgerRoutes: readonly Route[] = [
         limit: query.limit,
         past: placeOf(place, query.cursor),
       })
+      if (rows.length === 0) await requireKnownHotel(db, query.partnerId)
       return { rows, next: cursorOf(next) }
     },
   }),
@@ -138,6 +143,7 @@ export const ledgerRoutes: readonly Route[] = [
         ),
       )
       const { rows: causes, more: others } = cutAt(answer, query.limit)
+      if (causes.length === 0) await requireKnownHotel(db, query.partnerId)
       return { causes, more: others, as_of: asOf }
     },
   }),
@@ -149,8 +155,12 @@ export const ledgerRoutes: readonly Route[] = [
     access: 'read',
     query: z.strictObject({ limit, ...filterFields }),
     answers: { 200: z.object({ groups: z.array(document), total: document }) },
-    handle: async ({ db, deps }, { query }) =>
-      await parkedGroups(db, requirementsOf(deps.config), rowFilter(deps.config, query), query.limit, 'short'),
+    handle: async ({ db, deps }, { query }) => {
+      const filter = rowFilter(deps.config, query)
+      const parked = await parkedGroups(db, requirementsOf(deps.config), filter, query.limit, 'short')
+      if (parked.groups.length === 0) await requireKnownHotel(db, query.partnerId)
+      return parked
+    },
   }),
   route({
     id: 'traceHotel',
@@ -171,10 +181,7 @@ export const ledgerRoutes: readonly Route[] = [
       const [only] = hotels
       const found = only === undefined || hotels.length > 1 ? null : await trace(only)
       if (found !== null) return found
-      const { near } = await likePartnerIds(db, hotel)
-      const meant = hotels.length > 1 ? hotels : near
-      const hint = meant.length === 0 ? '' : ` Was one of these meant: ${meant.join(', ')}?`
-      throw new Problem(404, 'hotel_unknown', `Nothing was read of this hotel.${hint}`)
+      throw unknownHotel(await unknownHotelWords(db, hotel, hotels.length > 1 ? hotels : []))
     },
   }),
   route({
@@ -205,6 +212,7 @@ export const ledgerRoutes: readonly Route[] = [
       }
       const inputs = cutAt(await listDifferences(db, filter, query.limit + 1, 'short'), query.limit)
       const others = cutAt(await listRowDifferences(db, filter, query.limit + 1, 'short'), query.limit)
+      if (inputs.rows.length + others.rows.length === 0) await requireKnownHotel(db, partnerId)
       return { inputs: inputs.rows, others: others.rows, more: inputs.more || others.more }
     },
   }),
@@ -243,6 +251,7 @@ export const ledgerRoutes: readonly Route[] = [
         await listChanges(db, filter, query.limit + 1, 'short'),
         query.limit,
       )
+      if (changes.length === 0) await requireKnownHotel(db, partnerId)
       return { changes, more: others }
     },
   }),

@@ -8,6 +8,7 @@ import { given } from '../../given.ts'
 import { findJob } from '../../jobs/trigger-run.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { judgeFreshness, newestCarried } from '../../pipeline/report/standing.ts'
+import { requireKnownHotel } from '../known-hotel.ts'
 import { knownStream, Problem } from '../problem.ts'
 import {
   Answer,
@@ -92,7 +93,9 @@ export const standingRoutes: readonly Route[] = [
       partnerId: z
         .string()
         .optional()
-        .describe('Only what was done about one hotel, its rows, or submissions that carried one.'),
+        .describe(
+          'Only what was done about one hotel, its rows, or submissions that carried one. One of which nothing was ever read and about which nothing was done is answered 404, `hotel_unknown`.',
+        ),
       stream: z.string().min(1).optional().describe('Only what was done about this stream.'),
       job: z.string().min(1).optional().describe('Only what was done about this job.'),
       since: z.iso.datetime({ offset: true }).optional().describe('Only what was done since this moment.'),
@@ -125,6 +128,7 @@ export const standingRoutes: readonly Route[] = [
         since: since === undefined ? undefined : new Date(since),
       })
       const found = cutAt(await listActions(db, filter, most + 1), most)
+      if (found.rows.length === 0) await requireKnownHotel(db, rest.partnerId)
       return { actions: found.rows, more: found.more }
     },
   }),
