@@ -21,6 +21,11 @@ export type Cli = {
    * without warnings. Absent where there is no process.
    */
   onWarning?: (listener: (warning: Error & { code?: string }) => void) => void
+  /**
+   * Told how the verb ends before what it opened is closed: an error is reported at once, and what has not closed in
+   * the time of a stop is broken off. Absent where there is no process.
+   */
+  onEnding?: (outcome: { code: ExitCode } | { error: unknown }) => void
   now: () => Date
 }
 

@@ -25,12 +25,21 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
 
   const interrupted = new AbortController()
   let signalled: 'SIGINT' | 'SIGTERM' | null = null
-  let ending = false
+  let breakingOff = false
   // The server is taken away from under work that nobody waits for: what fails of that is no reason of this end.
   const breakOff = (limitMs: number, exit: () => void) => {
-    ending = true
+    breakingOff = true
     process.on('uncaughtException', () => {})
     void releaseEmbedded(limitMs).then(exit)
+  }
+  // What never answers must not keep us: a database, a receiver, a statement. Not a reason to stay up by itself.
+  const limitEnd = (since: string, exit: () => void) => {
+    const limitMs = shutdownLimitMs()
+    setTimeout(() => {
+      if (breakingOff) return
+      process.stderr.write(cutShort(since, limitMs))
+      breakOff(cutReleaseMs, exit)
+    }, limitMs).unref()
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
@@ -38,17 +47,11 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
       if (signalled === null) {
         signalled = signal
         interrupted.abort()
-        // What never answers must not keep us: a database, a receiver, a statement. Not a reason to stay up by itself.
-        const limitMs = shutdownLimitMs()
-        setTimeout(() => {
-          if (ending) return
-          process.stderr.write(cutShort(signal, limitMs))
-          breakOff(cutReleaseMs, exit)
-        }, limitMs).unref()
+        limitEnd(signal, exit)
         return
       }
       // The second one means it: whatever is in flight is found again by the next start. A third one waits for nothing.
-      if (ending) exit()
+      if (breakingOff) exit()
       breakOff(askedReleaseMs, exit)
     })
   }
@@ -76,18 +79,27 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
       process.removeAllListeners('warning')
       process.on('warning', listener)
     },
+    onEnding: (outcome) => {
+      const code = 'code' in outcome ? outcome.code : failed(cli, outcome.error)
+      if (signalled !== null) return
+      limitEnd('the verb had its result', () => process.exit(codeInTheEnd(code)))
+    },
     now: () => new Date(),
+  }
+
+  const codeInTheEnd = (code: number): number => {
+    const ended = unwritten === null ? code : report(cli, unwritten)
+    return signalled === null ? ended : exitCodeOf(signalled)
   }
 
   const code = await runVerb(cli, args)
   // A write that failed says so in the turn after it.
   await setImmediate()
-  const ended = unwritten === null ? code : report(cli, unwritten)
-  process.exitCode = signalled === null ? ended : exitCodeOf(signalled)
+  process.exitCode = codeInTheEnd(code)
 }
 
-function cutShort(signal: string, limitMs: number): string {
-  const trouble = { code: 'shutdown_cut_short', limit: `${limitMs / 1000} seconds after ${signal}` }
+function cutShort(since: string, limitMs: number): string {
+  const trouble = { code: 'shutdown_cut_short', limit: `${limitMs / 1000} seconds after ${since}` }
   return `nightferry: ${trouble.code}: Not everything had ended ${trouble.limit}, so it was broken off. Nothing is lost: a run goes on with the next start, and any other verb can be called again.\n`
 }
 
@@ -121,9 +133,21 @@ export async function runVerb(cli: Cli, args: readonly string[]): Promise<number
     await program.parseAsync(args, { from: 'user' })
     return code
   } catch (error) {
-    // A person who pressed Ctrl-C is not told what became of the verb, unless it was to change something.
-    return cli.signal.aborted && !isFailureOfAct(error) ? exitCodes.failed : report(cli, error)
+    return failed(cli, error)
   }
+}
+
+/** The exit codes of errors that were told while what the verb had opened was still to be closed. */
+const told = new WeakMap<object, number>()
+
+/** Reports why a verb failed, unless that was done. @returns the exit code. */
+function failed(cli: Cli, error: unknown): number {
+  const known = told.get(error as object)
+  if (known !== undefined) return known
+  // A person who pressed Ctrl-C is not told what became of the verb, unless it was to change something.
+  const code = cli.signal.aborted && !isFailureOfAct(error) ? exitCodes.failed : report(cli, error)
+  if (typeof error === 'object' && error !== null) told.set(error, code)
+  return code
 }
 
 /**

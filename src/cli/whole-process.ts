@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster } from '../embedded/open-cluster.ts'
-import type { Cli } from './cli.ts'
+import type { Cli, ExitCode } from './cli.ts'
 
 /**
  * What a stopping process may take for everything but the work at hand, before it is cut off: closing connections, and
@@ -13,12 +13,12 @@ const usualWorkMs = 8_000
 
 let workMs = () => usualWorkMs
 
-/** Says how long the work at hand may take after the first signal: a setting that may change, so it is asked then. */
+/** Says how long the work at hand may take once the process has to end: a setting may change, so it is asked then. */
 export function allowForWork(settingMs: () => number): void {
   workMs = settingMs
 }
 
-/** Milliseconds after the first signal at which the process ends, whatever has not ended by then. */
+/** Milliseconds after the first signal, or a verb's result, at which the process ends, whatever has not by then. */
 export function shutdownLimitMs(): number {
   return workMs() + closingMs
 }
@@ -59,6 +59,28 @@ export async function untilSignal<T>({ signal }: Pick<Cli, 'signal'>, work: Prom
     ])
   } finally {
     listening.abort()
+  }
+}
+
+/**
+ * Closes what a verb opened, once the verb has its result. Closing waits for looks at other runs, which may never end:
+ * so the result is told first, and the process ends with it in time.
+ * @throws what `work` does.
+ */
+export async function thenClose(
+  { onEnding }: Pick<Cli, 'onEnding'>,
+  work: () => Promise<ExitCode>,
+  close: () => Promise<void>,
+): Promise<ExitCode> {
+  try {
+    const code = await work()
+    onEnding?.({ code })
+    return code
+  } catch (error) {
+    onEnding?.({ error })
+    throw error
+  } finally {
+    await close()
   }
 }
 

@@ -5,42 +5,88 @@ import { type Ended, nightferry, type Running, start, workingFolder } from '../c
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { httpServer } from '../exchange/fault-server.ts'
 import { stallingProxy } from '../helpers/stalling-proxy.ts'
-import { demoConfig, startWorld } from '../helpers/world.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
 /** What is promised, and is to be kept on a busy machine too. Milliseconds. */
 const promisedMs = 10_000
+/** For what is not waited for: a fraction of what closing would take. */
+const atOnce = { timeout: 3_000, interval: 20 }
 const common = ['serve', '--config', demoConfig]
 
-/** Sends SIGTERM. @returns how the process ended, after making sure that it ended in time. */
-async function endedInTime({ child, ended }: Running): Promise<Ended> {
-  const signalled = performance.now()
-  child.kill('SIGTERM')
+type Ending = Pick<Ended, 'code' | 'signal'>
+
+/** @returns how the process ended, after making sure that it ended in time from now. */
+async function endedInTimeBy({ ended }: Running, expected: Ending): Promise<Ended> {
+  const since = performance.now()
   const end = await ended
-  expect(performance.now() - signalled, end.stderr).toBeLessThan(promisedMs)
-  expect(end, end.stderr).toMatchObject({ code: 143, signal: null })
+  expect(performance.now() - since, end.stderr).toBeLessThan(promisedMs)
+  expect(end, end.stderr).toMatchObject(expected)
   return end
+}
+
+/** Sends SIGTERM. @returns how the process ended, after making sure that it ended in time. */
+async function endedInTime(running: Running): Promise<Ended> {
+  running.child.kill('SIGTERM')
+  return await endedInTimeBy(running, { code: 143, signal: null })
+}
+
+/** Keeps every query of the partner's hotels waiting until it is disposed of. */
+async function holdHotels({ partnerPool }: World): Promise<{ awaited: () => Promise<void> } & AsyncDisposable> {
+  const holder = await partnerPool.connect()
+  await holder.query('begin')
+  await holder.query('lock table hotelier.hotel in access exclusive mode')
+  const awaited = () =>
+    vi.waitFor(async () => {
+      const { rows } = await partnerPool.query(
+        `select from pg_locks where relation = 'hotelier.hotel'::regclass and not granted`,
+      )
+      expect(rows.length).toBeGreaterThan(0)
+    }, patience)
+  const letGo = async () => {
+    await holder.query('rollback')
+    holder.release()
+  }
+  return { awaited, [Symbol.asyncDispose]: letGo }
 }
 
 test('SIGTERM ends serve in time while a query of the partner database does not end', async () => {
   await using world = await startWorld({ hotels: 1 })
   await using folder = await workingFolder()
-  const holder = await world.partnerPool.connect()
-  try {
-    await holder.query('begin')
-    await holder.query('lock table hotelier.hotel in access exclusive mode')
-    const daemon = start(folder.path, common, await missedRun(world))
-    await vi.waitFor(async () => {
-      const { rows } = await world.partnerPool.query(
-        `select from pg_locks where relation = 'hotelier.hotel'::regclass and not granted`,
-      )
-      expect(rows.length).toBeGreaterThan(0)
-    }, patience)
-    await endedInTime(daemon)
-  } finally {
-    await holder.query('rollback')
-    holder.release()
-  }
+  await using hotels = await holdHotels(world)
+  const daemon = start(folder.path, common, await missedRun(world))
+  await hotels.awaited()
+  await endedInTime(daemon)
+}, 120_000)
+
+test('a newer schema ends serve in time while a query of the partner database does not end, and is told at once', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using hotels = await holdHotels(world)
+  const daemon = start(folder.path, common, await missedRun(world))
+  await hotels.awaited()
+  await world.pool.query(`insert into kysely_migration (name, timestamp) values ('9999-of-a-newer-version', 'now')`)
+  // The schema is looked at once a minute.
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('service_stopping'), { ...patience, timeout: 90_000 })
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('nightferry: schema_newer: '), atOnce)
+  expect(daemon.child.exitCode).toBeNull()
+  const { stderr } = await endedInTimeBy(daemon, { code: 1, signal: null })
+  expect(stderr.match(/^nightferry: \w+/gm)).toEqual(['nightferry: schema_newer', 'nightferry: shutdown_cut_short'])
+}, 180_000)
+
+test('run ends in time with the result of its run, which another process ended, while its query does not end', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using hotels = await holdHotels(world)
+  const night = start(folder.path, ['run', 'nightly-sync', '--config', demoConfig], world.environment())
+  await hotels.awaited()
+  await world.pool.query(
+    `update run set state = 'failed', verdict = 'failed', finished_at = now(),
+       failure = '{"step": "extract", "code": "abandoned", "message": "Ended elsewhere."}'`,
+  )
+  await vi.waitFor(() => expect(night.stderr()).toContain('Ended elsewhere.'), patience)
+  const { stderr } = await endedInTimeBy(night, { code: 1, signal: null })
+  expect(stderr).toContain('nightferry: shutdown_cut_short: ')
 }, 120_000)
 
 test('SIGTERM ends serve in time when its own database answers nothing any more, and says that it was cut short', async () => {

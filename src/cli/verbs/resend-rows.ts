@@ -14,6 +14,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import type { FilterOptions } from '../option-values.ts'
 import { filterOf, readConfig, readContract, requireStream } from '../read-config.ts'
 import { readable } from '../show/readable.ts'
+import { thenClose } from '../whole-process.ts'
 import { actingUser, requireHotel, withDatabase } from '../with-database.ts'
 
 export type RetryOptions = CommonOptions & FilterOptions & { all?: boolean; dryRun?: boolean; run?: boolean }
@@ -87,18 +88,15 @@ async function sendNow(cli: Cli, options: RetryOptions, print: (ended: object) =
     printed = true
     print({ run })
   }
-  try {
-    const ferry = await openToFollow(cli, readConfig(cli, options))
-    try {
-      return (await runToEnd(cli, ferry, options.json === true ? show : 'text')).code
-    } finally {
-      await ferry.close()
-    }
-  } catch (error) {
+  const printedToo = (error: unknown): never => {
     const { code = 'internal_error', message } = error as Error & { code?: string }
     if (!printed) print({ run: null, error: { code, message } })
     throw error
   }
+  const open = async () => await openToFollow(cli, readConfig(cli, options))
+  const ferry = await open().catch(printedToo)
+  const work = async () => (await runToEnd(cli, ferry, options.json === true ? show : 'text').catch(printedToo)).code
+  return await thenClose(cli, work, () => ferry.close())
 }
 
 type Marked = {

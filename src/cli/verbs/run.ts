@@ -21,6 +21,7 @@ import { readConfig, readContract } from '../read-config.ts'
 import { byteWords, moment, readable } from '../show/readable.ts'
 import { endDocument, renderEnd } from '../show/render-report.ts'
 import { table } from '../show/table.ts'
+import { thenClose } from '../whole-process.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 
 export type RunOptions = CommonOptions & { only?: string[]; stream?: string[]; since?: string; dryRun?: boolean }
@@ -38,14 +39,11 @@ export async function run(cli: Cli, jobName: string, options: RunOptions): Promi
     requireSettings(config, needsGroup(readContract(cli, config), config.streams))
   }
   const ferry = await openToFollow(cli, config)
-  try {
-    const { only, stream: streams, since } = options
-    const asked = given({ only, streams, since })
-    const show = options.json === true ? (document: object) => printJson(cli.stdout, document) : 'text'
-    return (await runToEnd(cli, ferry, show, jobName, asked).catch(refusedAsUsage)).code
-  } finally {
-    await ferry.close()
-  }
+  const { only, stream: streams, since } = options
+  const asked = given({ only, streams, since })
+  const show = options.json === true ? (document: object) => printJson(cli.stdout, document) : 'text'
+  const work = async () => (await runToEnd(cli, ferry, show, jobName, asked).catch(refusedAsUsage)).code
+  return await thenClose(cli, work, () => ferry.close())
 }
 
 const reckoned =

@@ -25,6 +25,7 @@ import { type Ferry, openReadyFerry } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { reloadConfig } from '../reload.ts'
 import { concealJson } from '../scrubbing.ts'
+import { thenClose } from '../whole-process.ts'
 import { consoleAsks } from './console.ts'
 
 /** What works beside the looks, until the daemon ends. */
@@ -48,7 +49,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   )
   const manager = openServiceManager(cli, logger, { look: () => standing(ferry), stillMs: stillMs(ferry) })
   const started: Companion[] = []
-  try {
+  const work = async (): Promise<ExitCode> => {
     await refuseOthersDatabase(deps)
     // Before a run begins whose tasks they tell of.
     if (areWebhooksConfigured(config.webhooks)) {
@@ -84,11 +85,12 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     void manager.stopping()
     if (ferry.lost.aborted) throw ferry.lost.reason
     return exitCodes.well
-  } finally {
+  }
+  return await thenClose(cli, work, async () => {
     watch.stop()
     await Promise.all(started.map((one) => one.stop()))
     await ferry.close()
-  }
+  })
 }
 
 /** Goes on with what was interrupted, and starts what falls due, of every job. @returns the jobs. */
