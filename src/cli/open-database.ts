@@ -72,9 +72,10 @@ export async function openDatabase(
     if (!setting.startsWith(embeddedPrefix)) return setting
     return (await embedded()).url(setting.slice(embeddedPrefix.length))
   }
-  if (wanted === 'embedded' && access === 'migrate') await (await embedded()).ensureDatabase(config.database.name)
-  const url = await resolveUrl(wanted === 'embedded' ? `${embeddedPrefix}${config.database.name}` : wanted)
+  let url: string
   try {
+    if (wanted === 'embedded' && access === 'migrate') await (await embedded()).ensureDatabase(config.database.name)
+    url = await resolveUrl(wanted === 'embedded' ? `${embeddedPrefix}${config.database.name}` : wanted)
     // The embedded server was started just now: if it is away, waiting does not bring it back.
     await reach(url, cli, wanted === 'embedded' ? undefined : onAway).catch((error: unknown) => {
       if (wanted === 'embedded' && isMissing((error as Error).cause)) throw schemaMissing()
