@@ -68,10 +68,9 @@ export async function migrateToLatest(url: string, options: MigrateOptions = {})
       const result = await attempt(db)
       if (!('failed' in result)) return result.migrations
       const { failed, error } = result
-      const { code, message } = error as { code?: unknown; message: string }
-      if (typeof code !== 'string' || !contended.has(code)) {
+      if (!isContended(error)) {
         const trouble = withRemedy(error)
-        const said = trouble instanceof DatabaseTrouble ? trouble.message : message
+        const said = trouble instanceof DatabaseTrouble ? trouble.message : (error as Error).message
         throw new MigrationError(`${failed} failed: ${said}`, { cause: error })
       }
       if (performance.now() > giveUpAt) {
@@ -90,7 +89,11 @@ export async function migrateToLatest(url: string, options: MigrateOptions = {})
 }
 
 /** A lock that was not had in time, and a deadlock, which a migration and the work of a run may come to. */
-const contended = new Set(['55P03', '40P01'])
+const contended: ReadonlySet<unknown> = new Set(['55P03', '40P01'])
+
+function isContended(error: unknown): boolean {
+  return contended.has((error as { code?: unknown }).code)
+}
 
 /**
  * Brings a database to a schema within a transaction of the caller's, which nobody else migrates beside: a process that
@@ -130,7 +133,12 @@ async function requireUtf8(db: QueryExecutorProvider): Promise<void> {
 async function attempt(
   db: Kysely<unknown>,
 ): Promise<{ migrations: AppliedMigration[] } | { failed: string; error: unknown }> {
-  await createSchema(db)
+  try {
+    await createSchema(db)
+  } catch (error) {
+    if (!isContended(error)) throw error
+    return { failed: 'The first migration', error }
+  }
   const migrator = migratorOf(db)
   const before = await migrator.getMigrations()
   const { error, results } = await migrator.migrateToLatest()
@@ -175,7 +183,8 @@ function watchBlockers(pool: pg.Pool, onWaiting: (sentence: string) => void) {
   }
 }
 
-const schemaLock = 4_711_001
+/** The key of the lock that lets one process at a time make the schema. */
+export const schemaLock = 4_711_001
 
 async function createSchema(db: Kysely<unknown>): Promise<void> {
   await db.transaction().execute(async (trx) => {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDatabase, createPool } from '../../src/db/database.ts'
-import { migrateToLatest, schemaName } from '../../src/db/migrate-to-latest.ts'
+import { migrateToLatest, schemaLock, schemaName } from '../../src/db/migrate-to-latest.ts'
 import { migrations } from '../../src/db/migrations/index.ts'
 import { watchSchema } from '../../src/db/schema-standing.ts'
 import { testDatabase } from '../helpers/postgres.ts'
@@ -53,6 +53,52 @@ test('a migration goes on as soon as the lock that it waits for is let go', asyn
   await letGo()
   expect((await migrating).filter(({ applied }) => applied)).toHaveLength(1)
   expect(await ask(url, `select count(*)::int as count from ${schemaName}.kysely_migration`)).toEqual([{ count: all }])
+})
+
+/** Holds the lock under which the schema is made, as a restore of a backup does. */
+async function restorer(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, application_name: 'a restore' })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin')
+  await client.query('select pg_advisory_xact_lock($1)', [schemaLock])
+  return client
+}
+
+test('a migration comes back to wait for the process that makes the schema, and goes on once that is done', async () => {
+  const { url } = await testDatabase({ template: 'empty' })
+  const restore = await restorer(url)
+  const waiting = Promise.withResolvers<void>()
+  const migrating = migrateToLatest(url, { lockTimeoutMs: 400, onWaiting: () => waiting.resolve() })
+  // What ends too early is said when it is looked at below.
+  migrating.catch(() => waiting.resolve())
+  await waiting.promise
+  const turns = new Set<string>()
+  await Promise.race([
+    migrating,
+    vi.waitFor(async () => {
+      const { rows } = await restore.query<{ turn: string }>(
+        `select waitstart::text as turn from pg_locks where locktype = 'advisory' and not granted
+         and database = (select oid from pg_database where datname = current_database())`,
+      )
+      for (const { turn } of rows) turns.add(turn)
+      expect(turns.size).toBeGreaterThan(1)
+    }, patience),
+  ])
+  await restore.query('commit')
+  expect((await migrating).filter(({ applied }) => applied)).toHaveLength(all)
+})
+
+test('a migration that the making of the schema keeps waiting too long says who made it wait', async () => {
+  const { url } = await testDatabase({ template: 'empty' })
+  await restorer(url)
+  await expect(migrateToLatest(url, { lockTimeoutMs: 400, patienceMs: 1_000 })).rejects.toMatchObject({
+    code: 'migration_failed',
+    message: expect.stringMatching(
+      /^The first migration did not get the lock .*locked by server process \d+ \(a restore/,
+    ),
+  })
 })
 
 test('a watch on the schema says when a newer version has migrated, and not before', async () => {
