@@ -12,9 +12,9 @@ export type Cli = {
   stdout: Writable & { isTTY?: boolean; columns?: number }
   /** For everything said on the way: progress, notices, errors. */
   stderr: Writable & { isTTY?: boolean; columns?: number }
-  /** Aborted by SIGINT or SIGTERM. */
+  /** Aborted by SIGINT or SIGTERM, and by SIGHUP unless the verb listens to that. */
   signal: AbortSignal
-  /** Calls the listener at each SIGHUP, which ends a process that has none. Absent where there is no process. */
+  /** Calls the listener at each SIGHUP, which ends a verb that has none. Absent where there is no process. */
   onHangUp?: (listener: () => void) => void
   /**
    * Has the listener told of what Node.js warns of, instead of standard error; no one, where the process was started
@@ -44,7 +44,7 @@ export function printJson(to: Writable, value: unknown): void {
   to.write(`${readableJson(JSON.stringify(value, null, 2))}\n`)
 }
 
-/** Ends when SIGINT or SIGTERM comes. Holds the process up meanwhile: an abort signal alone would let it end. */
+/** Ends when a signal to end comes. Holds the process up meanwhile: an abort signal alone would let it end. */
 export async function untilInterrupted({ signal }: Cli): Promise<void> {
   const day = 86_400_000
   while (!signal.aborted) await delay(day, undefined, { signal }).catch(() => {})

@@ -24,7 +24,7 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
   boundHeap()
 
   const interrupted = new AbortController()
-  let signalled: 'SIGINT' | 'SIGTERM' | null = null
+  let signalled: EndingSignal | null = null
   let breakingOff = false
   // The server is taken away from under work that nobody waits for: what fails of that is no reason of this end.
   const breakOff = (limitMs: number, exit: () => void) => {
@@ -41,20 +41,25 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
       breakOff(cutReleaseMs, exit)
     }, limitMs).unref()
   }
+  const stop = (signal: EndingSignal) => {
+    signalled = signal
+    interrupted.abort()
+    limitEnd(signal, () => process.exit(exitCodeOf(signal)))
+  }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      const exit = () => process.exit(exitCodeOf(signal))
-      if (signalled === null) {
-        signalled = signal
-        interrupted.abort()
-        limitEnd(signal, exit)
-        return
-      }
+      if (signalled === null) return stop(signal)
       // The second one means it: whatever is in flight is found again by the next start. A third one waits for nothing.
+      const exit = () => process.exit(exitCodeOf(signal))
       if (breakingOff) exit()
       breakOff(askedReleaseMs, exit)
     })
   }
+  // The terminal is gone. One that closes may say so twice, by its shell and by the system: nobody is in a hurry.
+  const hungUp = () => {
+    if (signalled === null) stop('SIGHUP')
+  }
+  process.on('SIGHUP', hungUp)
   // Started with a channel, as the demo starts the sandbox: when the one that started us is gone, we are not wanted
   // either.
   process.on('disconnect', () => interrupted.abort())
@@ -72,7 +77,7 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
     stdout: process.stdout,
     stderr: process.stderr,
     signal: interrupted.signal,
-    onHangUp: (listener) => process.on('SIGHUP', listener),
+    onHangUp: (listener) => process.off('SIGHUP', hungUp).on('SIGHUP', listener),
     onWarning: (listener) => {
       // Node.js itself listens, to write them, unless it was told not to.
       if (process.listenerCount('warning') === 0) return
@@ -103,8 +108,11 @@ function cutShort(since: string, limitMs: number): string {
   return `nightferry: ${trouble.code}: Not everything had ended ${trouble.limit}, so it was broken off. Nothing is lost: a run goes on with the next start, and any other verb can be called again.\n`
 }
 
-function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {
-  return signal === 'SIGINT' ? 130 : 143
+const signalCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+type EndingSignal = keyof typeof signalCodes
+
+function exitCodeOf(signal: EndingSignal): number {
+  return signalCodes[signal]
 }
 
 /** Errors in the command line or the configuration. */

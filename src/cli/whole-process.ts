@@ -42,7 +42,7 @@ export async function releaseEmbedded(withinMs: number): Promise<void> {
 }
 
 /**
- * What `work` comes to, unless SIGINT or SIGTERM comes first. Then nobody waits for it any longer: the caller takes
+ * What `work` comes to, unless a signal to end comes first. Then nobody waits for it any longer: the caller takes
  * away what it works on, and it fails unheard.
  * @throws the signal's reason.
  */
@@ -88,7 +88,7 @@ export async function thenClose(
 const failuresOfActs = new WeakSet<object>()
 
 /**
- * What an act of a verb comes to, which is waited for also after SIGINT or SIGTERM. If it fails, the person is told
+ * What an act of a verb comes to, which is waited for also after a signal to end. If it fails, the person is told
  * then too: a refusal, or that nobody knows what became of it, would look as if the verb had been stopped before it
  * did anything.
  * @throws what `act` does.

@@ -10,7 +10,7 @@ import { toItsEnd, untilSignal } from './whole-process.ts'
 
 /**
  * Opens the configured database for a verb, and closes it however the verb ends. The schema must be the newest.
- * A verb that only looks ends at once when SIGINT or SIGTERM comes, and what it asked ends at the server: closing cuts
+ * A verb that only looks ends at once when a signal to end comes, and what it asked ends at the server: closing cuts
  * its connections. One that changes something is waited for, so that the person learns what became of it.
  * @param access `write` for a verb that does more than look.
  * @throws {SchemaMismatch} when the schema is another one.

@@ -69,6 +69,17 @@ test.each([
   120_000,
 )
 
+test('SIGHUP, which a closed terminal may send twice, ends a demo as SIGTERM does, and leaves no server', async () => {
+  await using place = await clusterFolder()
+  const demo = start(place.parent, ['demo', '--hotels', '500000'])
+  await vi.waitFor(() => expect(demo.stderr()).toContain('Making a hotel group'), patience)
+  demo.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(demo.stderr()).toContain('Stopping what was started'), patience)
+  demo.child.kill('SIGHUP')
+  expect((await endedPromptly(demo)).code).toBe(129)
+  expect(await runningPostmaster(`${place.parent}/.nightferry/postgres/data`)).toBeUndefined()
+}, 120_000)
+
 test('two signals to serve leave no embedded server running', async () => {
   await using place = await clusterFolder()
   const daemon = start(place.parent, ['serve', '--config', demoConfig], nobody)

@@ -33,7 +33,7 @@ type Companion = { stop: () => Promise<unknown> }
 
 /** `nightferry serve`: the long-lived service. Starts what the schedules ask for until it is told to end. */
 export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode> {
-  // From the first moment: a SIGHUP to which nobody listens ends a process.
+  // From the first moment: a SIGHUP to which nobody listens ends the verb.
   const hangUps = new HangUps(cli)
   const config = readConfig(cli, options)
   // Loaded where it is wanted: the web server and what it needs take a while.
