@@ -41,6 +41,8 @@ export function startScheduler(
   const seen = seenInTime(deps, job.name, upMs)
   const look = async (): Promise<void> => {
     await deps.readClock?.()
+    // Until it is read, the clock stands where it was before a suspension.
+    seen.note()
     const now = deps.now()
     // Read each time: a configuration that is read again may have another one.
     const setting = scheduleOf(deps.config, job.name)
@@ -71,6 +73,7 @@ export function startScheduler(
   let ticking = Promise.resolve()
   // One after the other: what a slow one found would otherwise be noted over what a later one has.
   const tick = async (): Promise<void> => {
+    // Before the look, which waits for a database that is away.
     seen.note()
     const ended = ticking.then(look)
     ticking = ended.catch(() => {})

@@ -340,6 +340,30 @@ describe('the scheduler', () => {
     expect(await runs()).toMatchObject([{ state: 'skipped' }])
   })
 
+  it.each([
+    ['skip', 'skipped'],
+    ['once', 'running'],
+  ] as const)(
+    'by missed: %s, what fell due during a suspension was missed, also where the clock tells of it only once it is read',
+    async (missed, state) => {
+      ferry.clock.at = new Date('2026-11-20T22:00:00Z')
+      let read = ferry.clock.at
+      await schedule(
+        missed,
+        async (tick) => {
+          await tick()
+          read = new Date('2026-11-21T08:05:00Z')
+          await tick()
+        },
+        async () => {
+          ferry.clock.at = read
+        },
+        () => 48 * 3_600_000,
+      )
+      expect(await runs()).toEqual([{ trigger: 'missed', state, scheduled_for: occurrence }])
+    },
+  )
+
   it('starts what was seen in time before the machine was suspended, and waited for another run', async () => {
     let suspendedMs = 0
     ferry.clock.at = occurrence
