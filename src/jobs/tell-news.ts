@@ -17,12 +17,15 @@ const intervalMs = 15_000
 /** How often news is looked for after that failed: what prevented it lasts longer. Milliseconds. */
 const afterTroubleMs = 60_000
 
+/** Also a job that only a run of it knows: the configuration has it no longer. */
+type Told = Pick<Job, 'name'>
+
 function isAnyoneTold({ config }: Deps): boolean {
   return channelsOf(config.notify).length > 0 || channelsOf(config.notify, true).length > 0
 }
 
 /** To be called before a run begins: it is the first whose end people are told of, if they are told of any. */
-export async function expectNews(deps: Deps, job: Job): Promise<void> {
+export async function expectNews(deps: Deps, job: Told): Promise<void> {
   if (isAnyoneTold(deps)) await beginNoting(deps.db, job.name)
 }
 
@@ -31,7 +34,7 @@ export async function expectNews(deps: Deps, job: Job): Promise<void> {
  * run ended as it did whether or not people were told.
  * @returns false if it could not look.
  */
-export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Promise<boolean> {
+export async function tellNews(deps: Deps, job: Told, signal?: AbortSignal): Promise<boolean> {
   if (!isAnyoneTold(deps)) return true
   try {
     await deps.readClock?.()
@@ -53,13 +56,13 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
 }
 
 /** The same after a run that a person followed: a daemon that is up and tells people does it within seconds. */
-export async function tellWhereNobodyDoes(deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
+export async function tellWhereNobodyDoes(deps: Deps, job: Told, signal: AbortSignal): Promise<void> {
   if (isAnyoneTold(deps) && (await isTelling(deps.db, job.name).catch(() => false))) return
   await tellNews(deps, job, signal)
 }
 
 /** Tells that the run under way will end after its deadline. */
-async function tellSlow(deps: Deps, job: Job): Promise<void> {
+async function tellSlow(deps: Deps, job: Told): Promise<void> {
   if (scheduleOf(deps.config, job.name).finishBy === null) return
   const run = await runningRun(deps.db, job.name)
   if (run === undefined) return
@@ -68,7 +71,7 @@ async function tellSlow(deps: Deps, job: Job): Promise<void> {
 }
 
 /** Tells people what is new of a job for as long as a daemon is up. Several daemons share it. */
-export function startNotices(deps: Deps, job: Job): { stop: () => Promise<void> } {
+export function startNotices(deps: Deps, job: Told): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const { signal } = stopping
   const work = async (): Promise<void> => {

@@ -1,6 +1,14 @@
 import type { Transaction } from 'kysely'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
-import { adoptUnfinished, insertRun, isAskedAlike, runInTheWay, runningRun, verbOfRun } from '../db/runs/run-life.ts'
+import {
+  adoptUnfinished,
+  insertRun,
+  isAskedAlike,
+  runInTheWay,
+  runningRun,
+  runningRuns,
+  verbOfRun,
+} from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
 import { unfinishedStates } from '../db/tables/submission-tables.ts'
@@ -64,7 +72,11 @@ export async function triggerJob(
     throw new JobRefused('job_paused', `${job.name} is paused; nightferry jobs resume ${job.name} lets it start again`)
   }
   const what = other === undefined ? 'A run of another job' : `Run ${other.run_id} of ${other.job}`
-  throw new JobRefused('job_busy', `${what} is under way, and ${job.name} has to wait until it has ended`)
+  const isKnown = other === undefined || jobsOf(deps.config).some(({ name }) => name === other.job)
+  const help = isKnown
+    ? ''
+    : '. This configuration has no such job: a daemon that is started (nightferry serve) ends the run, unless another process knows the job'
+  throw new JobRefused('job_busy', `${what} is under way, and ${job.name} has to wait until it has ended${help}`)
 }
 
 /**
@@ -177,6 +189,26 @@ function askedOtherwise(run: Run): JobRefused {
     'job_busy',
     `Run ${run.run_id} is under way, which was asked for otherwise: ${goesOn}; ask again when it has ended`,
   )
+}
+
+/**
+ * Goes on with what was interrupted. The run of a job that is not among these keeps every other job from the ledger
+ * until a look finds that no process knows its job, and of a ledger that was restored from a backup no look is left:
+ * so looks at it are asked for, too.
+ * @returns the jobs that only such runs know.
+ */
+export async function resumeInterrupted(deps: Deps, jobs: readonly Job[]): Promise<string[]> {
+  const unknown: string[] = []
+  for (const run of await runningRuns(deps.db)) {
+    const job = jobs.find(({ name }) => name === run.job)
+    if (job !== undefined) await triggerRun(deps, job, run.trigger, run.scheduled_for)
+    else {
+      await resume(deps, run)
+      deps.logger.warn({ run_id: run.run_id, job: run.job }, 'run_of_unknown_job')
+      unknown.push(run.job)
+    }
+  }
+  return unknown
 }
 
 async function resume(deps: Deps, run: Run): Promise<void> {

@@ -6,14 +6,14 @@ import { requireToServe } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import { mayPass } from '../../db/database-trouble.ts'
 import { retireSchedules } from '../../db/runs/job-requests.ts'
-import { runningRun, runningRuns } from '../../db/runs/run-life.ts'
+import { runningRuns } from '../../db/runs/run-life.ts'
 import type { HttpServer } from '../../http/start-http.ts'
 import { startRequests } from '../../jobs/answer-requests.ts'
 import { dueOccurrence } from '../../jobs/due-occurrence.ts'
 import { jobsOf, scheduleOf } from '../../jobs/known-jobs.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
 import { expectNews, startNotices } from '../../jobs/tell-news.ts'
-import { triggerRun } from '../../jobs/trigger-run.ts'
+import { resumeInterrupted } from '../../jobs/trigger-run.ts'
 import { startKeyWatch } from '../../jobs/watch-key.ts'
 import { isFile } from '../../partner/partner-snapshot.ts'
 import { refuseOthersDatabase } from '../../pipeline/destination/refuse-others-database.ts'
@@ -96,10 +96,10 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
 /** Goes on with what was interrupted, and starts what falls due, of every job. @returns the jobs. */
 async function startJobs({ deps }: Ferry, started: Companion[]): Promise<readonly string[]> {
   const jobs = jobsOf(deps.config)
-  for (const job of jobs) {
-    await expectNews(deps, job)
-    const interrupted = await runningRun(deps.db, job.name)
-    if (interrupted !== undefined) await triggerRun(deps, job, interrupted.trigger, interrupted.scheduled_for)
+  for (const job of jobs) await expectNews(deps, job)
+  for (const name of await resumeInterrupted(deps, jobs)) {
+    await expectNews(deps, { name })
+    started.push(startNotices(deps, { name }))
   }
   await retireSchedules(
     deps.db,
