@@ -251,7 +251,17 @@ const lookMs = 1_000
 const restartsAtMost = 5
 const withinMs = 600_000
 
-/** Starts the server of a cluster again when it ends, whichever of the processes that share it sees that first. */
+/**
+ * So many looks in a row that could not read a file mean that the data cannot be read any more. One says nothing of the
+ * server: file descriptors may be short for a moment, or a disk may answer with an error once. With fewer, a daemon
+ * would end whose server works; with more, one whose disk is gone would end later.
+ */
+const unreadAtMost = 5
+
+/**
+ * Starts the server of a cluster again when it ends, whichever of the processes that share it sees that first. A look
+ * that could not read a file is made again: a server that works is not given up over an error that passes.
+ */
 export function keepRunning(cluster: Cluster, onRestart: () => void, intervalMs: number = lookMs): Keeper {
   const stopping = new AbortController()
   const lost = new AbortController()
@@ -266,11 +276,21 @@ export function keepRunning(cluster: Cluster, onRestart: () => void, intervalMs:
       `PostgreSQL on ${cluster.data} has ended ${restartsAtMost} times in ${withinMs / 60_000} minutes. See why in server.log beside the data: often it is the system that ends it, for want of memory.`,
     )
   }
+  let unread = 0
+  const guardedLook = async () => {
+    try {
+      await look()
+      unread = 0
+    } catch (error) {
+      unread = isOfReading(error) ? unread + 1 : unreadAtMost
+      if (unread >= unreadAtMost) lost.abort(error)
+    }
+  }
   const keep = async () => {
     while (!stopping.signal.aborted && !lost.signal.aborted) {
       await delay(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
       if (stopping.signal.aborted) return
-      await look().catch((error: unknown) => lost.abort(error))
+      await guardedLook()
     }
   }
   const keeping = keep()
@@ -281,4 +301,10 @@ export function keepRunning(cluster: Cluster, onRestart: () => void, intervalMs:
       await keeping
     },
   }
+}
+
+/** Whether the system refused to open or to read a file. */
+function isOfReading(error: unknown): boolean {
+  const { syscall } = error as NodeJS.ErrnoException
+  return !(error instanceof EmbeddedPostgresError) && (syscall === 'open' || syscall === 'read')
 }
