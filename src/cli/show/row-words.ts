@@ -286,7 +286,7 @@ function parkedOver(groups: readonly RowGroup[]): string {
 
 function cameBack(company: PartnerTrace['company']): string {
   if (company === null) return 'It is not mapped to a company of the service, so nothing can come back.'
-  if (company.name === null && company.calculators === 0) return 'No search has returned its company yet.'
+  if (company.changed_at === null) return 'No search has returned its company yet.'
   if (company.removed_at !== null) return 'The last searches no longer return its company.'
   const calculators = counted(company.calculators, 'calculator')
   const unrenewed = unrenewedWords(company)

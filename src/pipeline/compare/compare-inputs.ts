@@ -205,7 +205,7 @@ export async function stageInputs(
     where search_page.submission_id = ${submissionId} and unit in ('company', 'calculator', 'value')
     union
     select company.company_id
-    from unrenewed_part join company using (company_key)
+    from unrenewed_part join company using (company_key) join mapping using (company_id)
     where part in ('company', 'calculator', 'value')`.execute(trx)
   await sql`
     create temporary table compared_company on commit drop as

@@ -491,6 +491,14 @@ describe('a search', () => {
     expect(await found()).toEqual(['different H-1 2025 3 gas 2 3', 'different H-2 2025 3 power 1 2'])
   })
 
+  it('a search that leaves out a part of a company that is no hotel counts none that was not compared', async () => {
+    const bad = month('B/1', { [power]: 5 as unknown as string })
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    const a = company('A', { calculators: [month('A/1', { [power]: '1', [gas]: '3' })] })
+    await compared([a, company('B', { calculators: [month('B/1', { [power]: '2' })] })])
+    expect(await compared([a, company('B', { calculators: [bad] })])).toMatchObject({ left_out_companies: 0, inputs: 1 })
+  })
+
   it.each<[string, Record<string, string>, object]>([
     ['selected calculator types', { [power]: '1' }, { calculatorTypeIds: [uuid('carbon')] }],
     ['left out a part of the company', { [power]: '1', [gas]: 5 as unknown as string }, {}],
