@@ -35,20 +35,27 @@ export type DeltaRows = AsyncIterable<(string | null)[][]>
 /** A query whose rows have a cursor. */
 export type CursorQuery = StreamQuery & { cursor: string }
 
-/** All rows of a query, and the one with the newest cursor: null where no row has one. Asked for once all are read. */
+/** The row with the newest cursor, and the newest cursor that may move the watermark as it is; null where none may. */
+export type Newest = { row: (string | null)[]; reached: string | null }
+
+/** All rows of a query, and what is newest: null where no row has a cursor. Asked for once all are read. */
 export type AllRows = {
   rows: DeltaRows
   /** Whether the rows come in the order of their cursor. */
   inOrder: boolean
-  newest(): Promise<(string | null)[] | null>
+  newest(): Promise<Newest | null>
 }
 
 /** All rows in the order of their cursor, for a dialect in which another order gains nothing. */
 export function allInOrder(snapshot: Pick<PartnerSnapshot, 'delta'>, query: CursorQuery): AllRows {
-  let newest: (string | null)[] | null = null
+  const at = query.columns.length
+  let newest: Newest | null = null
   async function* rows(): DeltaRows {
     for await (const batch of snapshot.delta({ ...query, from: null, overlapMs: 0 })) {
-      newest = batch.findLast((row) => row[query.columns.length] != null) ?? newest
+      const row = batch.findLast((row) => row[at] != null)
+      const before: string | null = newest?.reached ?? null
+      const reached = batch.findLast((row) => row[at] != null && row[at + 1] == null)?.[at] ?? before
+      if (row !== undefined) newest = { row, reached }
       yield batch
     }
   }

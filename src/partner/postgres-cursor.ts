@@ -3,6 +3,7 @@ import type { CursorProtection, ProtectionLack } from '../db/tables/run-tables.t
 import {
   type CursorQuery,
   type DeltaQuery,
+  type Newest,
   type PartnerSnapshot,
   type QueryPlan,
   type StreamQuery,
@@ -36,13 +37,14 @@ function lowerBound(type: string, overlapMs: number): string {
 
 /**
  * The columns of a query and its cursor as far as it may move the watermark; the cursor itself, and that by which rows
- * come in order, which is null where none may move the watermark; its type if a time.
+ * come in order, which is null where none may move the watermark; the same as far as the cursor itself may move it; its
+ * type if a time.
  */
 export function cursorSql(
   cursorType: number | undefined,
   bound: PostgresBound,
   query: CursorQuery,
-): { select: string; at: string; by: string; type: string | undefined } {
+): { select: string; at: string; by: string; reached: string; type: string | undefined } {
   // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
   // may be anything: neither may carry the watermark past what was not seen.
   const type = timeTypes[cursorType ?? 0]
@@ -55,9 +57,26 @@ export function cursorSql(
     ? `case when ${at}::text <> all('{${[...lastOfAll].join()}}') then ${at} end`
     : at
   const cursor = type === undefined ? by : `case when ${at} > ${newest} then ${newest} else ${at} end`
+  const reached = type === undefined ? by : `case when ${at} <= ${newest} then ${at} end`
   const itself = type === undefined ? '' : `, case when ${at} > ${newest} then ${at} end::text`
   const select = `select ${textColumns(query)}, ${cursor}::text${itself} from (${withoutSemicolon(query.query)}\n) s`
-  return { select, at, by, type }
+  return { select, at, by, reached, type }
+}
+
+/**
+ * The row that comes last by `by` or `reached` of `cursorSql`, by an expression that no index has: a walk through an
+ * index may take longer than reading all.
+ */
+export function lastRowSql(
+  cursorType: number | undefined,
+  bound: PostgresBound,
+  query: CursorQuery,
+  last: 'by' | 'reached',
+): string {
+  const key = cursorSql(cursorType, bound, query)[last]
+  // Found first and printed afterwards: the server would print every row before it sorts.
+  const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${key} is not null order by coalesce(${key}, ${key}) desc limit 1`
+  return cursorSql(cursorType, bound, { ...query, query: found }).select
 }
 
 /** Types of numbers that may be none, or without end. */
@@ -99,8 +118,10 @@ export class NewestRow {
   /** Whether the texts said of every row so far whether it is newer. */
   isTold: boolean
 
+  #reachedRank: string | bigint | null = null
+
   /** The newest so far; null while no row had a cursor. */
-  row: (string | null)[] | null = null
+  newest: Newest | null = null
 
   constructor(cursorType: number | undefined, { columns }: CursorQuery) {
     const type = cursorType ?? 0
@@ -113,17 +134,23 @@ export class NewestRow {
   look(rows: readonly (string | null)[][]): void {
     if (!this.isTold || this.#rankOf === undefined) return
     for (const row of rows) {
-      const text = row[this.#at + 1] ?? row[this.#at] ?? null
-      if (text === null || text === this.#text) continue
+      const itself = row[this.#at + 1] ?? null
+      const text = itself ?? row[this.#at] ?? null
+      if (text === null || text === this.#text || text === this.newest?.reached) continue
       const rank = this.#rankOf(text)
       if (rank === null) {
         this.isTold = false
         return
       }
+      this.newest ??= { row, reached: null }
+      if (itself === null && (this.#reachedRank === null || rank > this.#reachedRank)) {
+        this.#reachedRank = rank
+        this.newest.reached = text
+      }
       if (this.#rank !== null && rank <= this.#rank) continue
       this.#rank = rank
       this.#text = text
-      this.row = row
+      this.newest.row = row
     }
   }
 }

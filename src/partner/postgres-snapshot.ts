@@ -7,6 +7,7 @@ import {
   type DeltaQuery,
   type DeltaRows,
   firstCount,
+  type Newest,
   nextCount,
   type PartnerOptions,
   type PartnerSnapshot,
@@ -28,6 +29,7 @@ import {
   cursorSql,
   deltaSql,
   explainPostgres,
+  lastRowSql,
   markerOf,
   NewestRow,
   oldestOpen,
@@ -159,29 +161,33 @@ async function* readDelta(session: Session, bound: PostgresBound, delta: DeltaQu
 
 /**
  * Sorted, the first row would come when the last one was read. The newest row is told by the texts on the way, or, for
- * a type whose texts do not say, asked for by itself, by an expression that no index has: a walk through an index may
- * take longer than reading all.
+ * a type whose texts do not say, asked for by itself.
  */
 function readAll(session: Session, bound: PostgresBound, query: CursorQuery): AllRows {
   const { stream } = query
-  let newest: Promise<(string | null)[] | null> | (string | null)[] | null = null
+  let newest: Promise<Newest | null> | Newest | null = null
   async function* rows(): DeltaRows {
     const type = (await describe(session, query)).get(query.cursor)
-    const { select, by } = cursorSql(type, bound, query)
+    const { select } = cursorSql(type, bound, query)
     const met = new NewestRow(type, query)
     for await (const batch of readRows(session, query, { text: select, values: [] })) {
       met.look(batch)
       yield batch
     }
     if (met.isTold) {
-      newest = met.row
+      newest = met.newest
       return
     }
-    // Found first and printed afterwards: the server would print every row before it sorts.
-    const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${by} is not null order by coalesce(${by}, ${by}) desc limit 1`
-    const { select: text } = cursorSql(type, bound, { ...query, query: found })
-    const asked = session.client.query<(string | null)[]>({ text, rowMode: 'array' })
-    newest = failing(session, stream, asked).then((answer) => answer.rows[0] ?? null)
+    const lastBy = async (key: 'by' | 'reached') => {
+      const text = lastRowSql(type, bound, query, key)
+      const asked = session.client.query<(string | null)[]>({ text, rowMode: 'array' })
+      return (await failing(session, stream, asked)).rows[0]
+    }
+    const at = query.columns.length
+    newest = lastBy('by').then(async (row) => {
+      const reached = row?.[at + 1] == null ? row : await lastBy('reached')
+      return row === undefined ? null : { row, reached: reached?.[at] ?? null }
+    })
     // It is under way while the last rows are stored, and awaited after that.
     newest.catch(() => {})
   }

@@ -212,11 +212,13 @@ async function moveWatermark(
   before: StreamWatermark | null,
   seen: Seen & { openMs: number; isWhole: boolean },
 ): Promise<string | null> {
-  const { newestCursor: newest, newestItself: itself, isWhole } = seen
+  const { newestCursor: newest, newestItself: itself, newestReached: reached, isWhole } = seen
   const openMs = protection === 'transactions' ? seen.openMs : 0
   const known = isWhole ? null : (before?.watermark ?? null)
   const watermark =
-    newest === null ? null : beforeOpen({ newest, itself: itself ?? newest, cursorType, openMs, before: known })
+    newest === null
+      ? null
+      : beforeOpen({ newest, itself: itself ?? newest, reached, cursorType, openMs, before: known })
   // What a query of changes does not yield is there all the same. The watermark of another column says nothing.
   if (watermark === null) {
     const noneLeft = isWhole && fullEveryMs !== null

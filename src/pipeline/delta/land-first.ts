@@ -70,9 +70,11 @@ async function write(
   // Also if the rows have to be read again: a failure of this question would be told of the next.
   const newest = await all.newest()
   if (newest !== null) {
-    seen.newestCursor = newest[shape.columns.length] ?? null
-    seen.newestItself = newest[shape.columns.length + 1] ?? seen.newestCursor
-    seen.newestKey = landingOf(shape, newest).rowKey
+    const { row, reached } = newest
+    seen.newestCursor = row[shape.columns.length] ?? null
+    seen.newestItself = row[shape.columns.length + 1] ?? seen.newestCursor
+    seen.newestKey = landingOf(shape, row).rowKey
+    seen.newestReached = reached
   }
   return written
 }

@@ -17,6 +17,8 @@ export type Seen = {
   /** That cursor itself, which may lie further ahead. */
   newestItself: string | null
   newestKey: string | null
+  /** The last cursor that may move the watermark as it is. */
+  newestReached: string | null
   /** The row to look out for, and the last cursor itself that rows with its key had: undefined while none was met. */
   witness: string | null
   witnessCursor: string | null | undefined
@@ -24,7 +26,7 @@ export type Seen = {
 
 /** Nothing seen yet. */
 export function nothingSeen(witness: string | null = null): Seen {
-  const newest = { newestCursor: null, newestItself: null, newestKey: null }
+  const newest = { newestCursor: null, newestItself: null, newestKey: null, newestReached: null }
   return { rows: 0, folded: 0, nullCursors: 0, ...newest, witness, witnessCursor: undefined }
 }
 
@@ -87,12 +89,14 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       if (only?.has(row.partnerId) === false) continue
       seen.rows += 1
       const cursor = values[columns.length] ?? null
-      const at = values[columns.length + 1] ?? cursor
+      const itself = values[columns.length + 1] ?? null
+      const at = itself ?? cursor
       if (cursor === null) seen.nullCursors += 1
       else {
         seen.newestCursor = cursor
         seen.newestItself = at
         seen.newestKey = row.rowKey
+        if (itself === null) seen.newestReached = cursor
       }
       if (row.rowKey === seen.witness) seen.witnessCursor = at
       if (at !== before) ordinal += 1

@@ -241,6 +241,8 @@ type NewestTime = {
   newest: string
   /** That cursor itself, which may lie further ahead. */
   itself: string
+  /** The newest cursor of the rows that do not lie ahead; null where all do. */
+  reached: string | null
   cursorType: string | null
   /** How long the oldest transaction has been open that may still write. Milliseconds. */
   openMs: number
@@ -252,9 +254,32 @@ type NewestTime = {
  * The watermark of a time, before all that an open transaction may still commit. Where the clocks stand that a time
  * without a zone comes from, nobody knows here; but it was written by a clock that is further by now, and one that an
  * open transaction writes is at most as much older than now as that has been open. A transaction that began after the
- * last reading writes times past the watermark of then, which does not go back for it. Pure.
+ * last reading writes times past the watermark of then, which does not go back for it.
+ *
+ * What a row says that lies ahead no clock has shown yet, and clocks that stand further west than the server's have not
+ * even shown the time of reading: such a row moves the watermark nowhere, and the newest of the others does. Pure.
  */
-export function beforeOpen({ newest, itself, cursorType, openMs, before }: NewestTime): string {
+export function beforeOpen({ reached, ...last }: NewestTime): string {
+  const { newest, itself, cursorType, openMs, before } = last
+  if (putBackBy(cursorType) === 0 || newest === itself || !liesAhead(last)) return standingBack(last)
+  if (reached !== null) return standingBack({ newest: reached, itself: reached, cursorType, openMs, before })
+  return before ?? earlierBy(furthestWestMs, newest) ?? newest
+}
+
+/**
+ * How far the newest time that may move a watermark stays behind the clock although nothing is open, and what reading
+ * the clock may take. Too little takes rows of just now for some that lie ahead: a first reading that has no others is
+ * then followed by one that reads half a day again. Milliseconds.
+ */
+const unlistedMs = 1_000
+
+/** Whether a time was written by a clock that is wrong, and not while a transaction was open that may still write. */
+function liesAhead({ newest, itself, openMs }: Pick<NewestTime, 'newest' | 'itself' | 'openMs'>): boolean {
+  const back = earlierBy(openMs + unlistedMs, itself)
+  return back === null || back > newest
+}
+
+function standingBack({ newest, itself, cursorType, openMs, before }: Omit<NewestTime, 'reached'>): string {
   if (openMs === 0 || putBackBy(cursorType) === 0 || !plainTime.test(newest)) return newest
   const back = earlierBy(openMs, itself) ?? newest
   const bound = back < newest ? back : newest

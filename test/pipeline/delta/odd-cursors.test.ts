@@ -73,6 +73,17 @@ test.each(['n/a', 'CURRENT_TIMESTAMP', '', '2026-13-01 10:00:00'])(
   },
 )
 
+test('a time of SQLite that lies ahead does not carry the watermark past clocks that stand further west', async () => {
+  const { file, night } = openFile()
+  const west = new Date(Date.now() - 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
+  file.exec(`insert into hotel values ('H-3', 'west', '${west}', 1), ('H-4', 'ahead', '2099-01-01 00:00:00', 1)`)
+  expect(await night()).toMatchObject({ watermark_after: west })
+  file.exec(`insert into hotel values ('H-5', 'new', '${west}', 1)`)
+  expect(await night()).toMatchObject({ whole: null, changed: 1, watermark_after: west })
+  expect(await ledger()).toEqual(['H-1 one', 'H-2 one', 'H-3 west', 'H-4 ahead', 'H-5 new'])
+  file.close()
+})
+
 test.each(['n/a', ''])(
   'a watermark of SQLite that an earlier version took from the text %j is put right',
   async (odd) => {

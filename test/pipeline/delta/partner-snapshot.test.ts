@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
+import { allInOrder } from '../../../src/partner/dialect.ts'
 import { examinePartner, openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { ofThisFile } from '../../helpers/of-this-file.ts'
 import { patience } from '../../helpers/patience.ts'
@@ -148,10 +149,43 @@ describe('a snapshot of the partner', () => {
           fetchRows: 2,
         })
         expect((await all(found.rows)).flat()).toHaveLength(cursors.length + 1)
-        expect((await found.newest())?.[0]).toBe(expected)
+        expect((await found.newest())?.row[0]).toBe(expected)
       }
     }
   })
+
+  it.each([
+    ['text', ['b', 'ab'], 'b'],
+    ['bigint', ['9', '10'], '10'],
+    ['numeric', ['9', '10', 'NaN'], '10'],
+    ['date', ['2026-01-02', '2099-01-01', '2026-01-01'], '2026-01-02'],
+    ['timestamp', ['2026-01-01 00:00:00', '2099-01-01 00:00:00', '2026-01-02 00:00:00'], '2026-01-02 00:00:00'],
+    ['timestamp', ['2026-01-01 00:00:00', 'infinity', '2026-01-02 00:00:00'], '2026-01-02 00:00:00'],
+    ['timestamp', ['10000-01-01 00:00:00', '2026-01-02 00:00:00', '2098-01-01 00:00:00'], '2026-01-02 00:00:00'],
+    ['timestamptz', ['2099-01-01 00:00:00+00', 'infinity'], null],
+    ['timestamp', ['2099-01-01 00:00:00'], null],
+    ['timestamp', [], null],
+  ])(
+    'the newest %s cursor that moves the watermark as it is lies ahead in no order: %j',
+    async (type, cursors, expected) => {
+      const listed = [...cursors, null].map((cursor) => (cursor === null ? 'null' : `'${cursor}'`)).join(', ')
+      for await (const snapshot of withSnapshot()) {
+        for (const order of ['asc', 'desc']) {
+          const query = {
+            stream: 'properties',
+            query: `select at::text as name, at from unnest(array[${listed}]::${type}[]) with ordinality a (at, n) order by n ${order}`,
+            columns: ['name'],
+            cursor: 'at',
+            fetchRows: 2,
+          }
+          for (const found of [snapshot.all(query), allInOrder(snapshot, query)]) {
+            await all(found.rows)
+            expect((await found.newest())?.reached ?? null).toBe(expected)
+          }
+        }
+      }
+    },
+  )
 
   it.each(['idle_in_transaction_session_timeout', 'transaction_timeout'])(
     'stays open while rows are stored, for longer than %s of the server allows others',

@@ -45,8 +45,8 @@ export function translatedSnapshot(
       const all = snapshot.all(query)
       if (places.length === 0) return all
       const newest = async () => {
-        const row = await all.newest()
-        return row && translatedRow(row, places)
+        const found = await all.newest()
+        return found && { ...found, row: translatedRow(found.row, places) }
       }
       return { ...all, rows: translatedRows(all.rows, places), newest }
     },
