@@ -4,6 +4,7 @@ import type { PartnerSnapshot } from '../../src/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../src/partner/partner-snapshot.ts'
 import { some } from '../helpers/some.ts'
 import { extractNow } from '../pipeline/delta/partner.ts'
+import { hotelsQuery } from '../pipeline/delta/partners.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 import { type MariadbPartner, openMariadbPartner } from './mariadb-partner.ts'
 
@@ -154,6 +155,18 @@ describe('a value of MariaDB', () => {
 })
 
 describe('a cursor of MariaDB', () => {
+  it('a time without a zone that lies ahead does not carry the watermark past clocks that stand further west', async () => {
+    await partner.run('create or replace table hotel (code varchar(10), name text, at datetime(6), number bigint)')
+    const codes = ['H-1', 'H-2', 'H-3', 'H-4']
+    for (const code of codes) {
+      const at = code === 'H-2' ? `'2099-01-01'` : 'utc_timestamp(6) - interval 8 hour'
+      await partner.run(`insert into hotel values ('${code}', '${code}', ${at}, 1)`)
+      if (code !== 'H-1') await extractNow(ferry, partner, { properties: { query: hotelsQuery } })
+    }
+    const landed = await ferry.ledger.db.selectFrom('ledger').select('partner_id').orderBy('partner_id').execute()
+    expect(landed.map(({ partner_id }) => partner_id)).toEqual(codes)
+  })
+
   it.each(['timestamp', 'datetime', 'timestamp(3)', 'datetime(6)', 'date'])(
     'a cursor of MariaDB that lies ahead has the form of one that carries the watermark: %s',
     async (type) => {
