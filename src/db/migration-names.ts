@@ -53,5 +53,6 @@ export const migrationNames = [
   '0058-found-candidates',
   '0059-lookups',
   '0060-living-differences',
+  '0061-returned',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

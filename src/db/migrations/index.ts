@@ -50,6 +50,7 @@ import * as failingPages from './0057-failing-pages.ts'
 import * as foundCandidates from './0058-found-candidates.ts'
 import * as lookups from './0059-lookups.ts'
 import * as livingDifferences from './0060-living-differences.ts'
+import * as returned from './0061-returned.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -106,4 +107,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0058-found-candidates': foundCandidates,
   '0059-lookups': lookups,
   '0060-living-differences': livingDifferences,
+  '0061-returned': returned,
 }

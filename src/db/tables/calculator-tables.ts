@@ -9,6 +9,8 @@ type CompanyTable = {
   changed_at: Generated<Date>
   /** The tombstone: set while a complete search does not return the company. */
   removed_at: Date | null
+  /** When a page last showed it while it had a tombstone. */
+  returned_at: Generated<Date | null>
   /** Hash of the bytes that it was read from, as a UUID; null where what stands is not just what those bytes say. */
   content_hash: string | null
   /** How many bytes that hash was made of; null where it was made before this was kept. */
@@ -51,6 +53,8 @@ type CalculatorTable = {
   changed_at: Generated<Date>
   removed_at: Date | null
   first_seen_at: Generated<Date>
+  /** When a page last showed it while it had a tombstone. */
+  returned_at: Generated<Date | null>
 }
 
 type CalculatorValueTable = {

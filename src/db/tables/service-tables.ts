@@ -123,6 +123,8 @@ export type DocumentTable = {
   changed_at: Generated<Date>
   /** The tombstone: set while a complete search does not return it. */
   removed_at: Date | null
+  /** When a page last showed it while it had a tombstone. */
+  returned_at: Generated<Date | null>
 }
 
 /** What the pages of one search have shown so far: the ground on which absence is judged. */

@@ -7,7 +7,7 @@ import { unfinishedStates } from '../../../db/tables/submission-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { storePayload } from '../../push/sending/payload.ts'
 import { documentKindNames, documentKindOf } from '../../streams/kind-names.ts'
-import { hereBefore } from '../merge/known-companies.ts'
+import { stoodBefore } from '../merge/known-companies.ts'
 import { isSuspicious } from '../merge/unrenewed-parts.ts'
 import { hashPrefix, idMembersOf } from './document-assembler.ts'
 
@@ -240,9 +240,9 @@ type ListEvidence = {
 
 /** Counts, for each list of which something was not seen, what speaks for and against its absence; by their names. */
 async function gatherLists(trx: Transaction<Schema>, submissionId: number): Promise<ListEvidence[]> {
-  const knownById = sql`${hereBefore(submissionId)} and not starts_with(d.document_id, ${hashPrefix})`
+  const knownById = sql`${stoodBefore(submissionId)} and not starts_with(d.document_id, ${hashPrefix})`
   const { rows } = await sql<ListEvidence>`
-    select d.list, count(*) filter (where ${hereBefore(submissionId)}) as known, count(z.document_key) as seen,
+    select d.list, count(*) filter (where ${stoodBefore(submissionId)}) as known, count(z.document_key) as seen,
       count(*) filter (where ${knownById}) as "knownById",
       count(z.document_key) filter (where ${knownById}) as "seenById",
       count(*) filter (where not starts_with(d.document_id, ${hashPrefix})) as identified,

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { type CopyValue, copyLine, copyReady } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { hereBefore } from '../merge/known-companies.ts'
+import { knownBefore, returnedAt } from '../merge/known-companies.ts'
 import { hashPrefix } from './document-assembler.ts'
 
 export type DocumentCounts = {
@@ -46,7 +46,8 @@ export async function mergeDocuments(
   const fresh = await displaceLater(trx, options)
   const changed = await sql`
     update document d
-    set document = s.document, content_hash = m.content_hash, changed_at = statement_timestamp(), removed_at = null
+    set document = s.document, content_hash = m.content_hash, changed_at = statement_timestamp(), removed_at = null,
+      ${returnedAt('d')}
     from merge_document m join staged_document s using (position)
     where m.fate = 'changed' and d.document_key = m.document_key`.execute(trx)
   const added = await sql`
@@ -121,7 +122,7 @@ async function displaceLater(
   const { rows } = await sql<{ fresh: number }>`
     with displaced as (
       select p.page_id, d.list || ' ' || d.document_id as item, left(d.document::text, 200) as excerpt,
-        case when not ${hereBefore(submissionId)} then 'added'
+        case when not ${knownBefore(submissionId)} then 'added'
              when d.changed_at >= (select planned_at from submission where submission_id = ${submissionId})
              then 'changed' else 'unchanged' end as counted
       from merge_document m

@@ -217,14 +217,36 @@ export function createContentHash(contract: Contract, calculatorTypeIds: readonl
 }
 
 /**
- * Whether what has a `first_seen_at` (a company, a calculator, a document) was here before the search was planned. What
- * was first seen at a time that lies ahead, while the plan does not, was: our database's clock was put back since. Both
- * moments are looked up once.
+ * Whether a company, a calculator or a document stood before the search was planned. What the search brought for the
+ * first time did not, nor did what was gone and a page of it has shown again. What a person has brought back did: that
+ * changes neither moment.
  */
-export function hereBefore(submissionId: number): RawBuilder<boolean> {
-  const planned = (moment: ReturnType<typeof sql>) =>
-    sql`(select ${moment} from submission where submission_id = ${submissionId})`
+export function stoodBefore(submissionId: number): RawBuilder<boolean> {
+  return isBefore(submissionId, sql`coalesce(returned_at, first_seen_at)`)
+}
+
+/**
+ * Sets when something returned, in an update that lifts the tombstone of what a page shows.
+ * @param table the name of the updated table in it.
+ */
+export function returnedAt(table: string): RawBuilder<unknown> {
+  const [removed, returned] = [sql.ref(`${table}.removed_at`), sql.ref(`${table}.returned_at`)]
+  return sql`returned_at = case when ${removed} is null then ${returned} else statement_timestamp() end`
+}
+
+/** Whether an earlier search was the first to show a company, a calculator or a document, gone since or not. */
+export function knownBefore(submissionId: number): RawBuilder<boolean> {
+  return isBefore(submissionId, sql`first_seen_at`)
+}
+
+/**
+ * Whether a moment lies before the search was planned. One that lies ahead of the clock, while the plan does not, does:
+ * our database's clock was put back since. Both bounds are looked up once.
+ */
+function isBefore(submissionId: number, moment: RawBuilder<unknown>): RawBuilder<boolean> {
+  const planned = (bound: RawBuilder<unknown>) =>
+    sql`(select ${bound} from submission where submission_id = ${submissionId})`
   const ahead = planned(sql`
     case when planned_at <= clock_timestamp() then clock_timestamp() else 'infinity' end`)
-  return sql<boolean>`(first_seen_at < ${planned(sql`planned_at`)} or first_seen_at > ${ahead})`
+  return sql<boolean>`(${moment} < ${planned(sql`planned_at`)} or ${moment} > ${ahead})`
 }

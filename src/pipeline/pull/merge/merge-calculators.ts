@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { ofSelectedType } from './known-companies.ts'
+import { ofSelectedType, returnedAt } from './known-companies.ts'
 import { bringBackLists, bringBackValues } from './on-many-pages.ts'
 import { isSuspiciousPage, markAgain, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { type ShownValues, suspiciousDirections } from './unrenewed-values.ts'
@@ -23,7 +23,7 @@ export async function updateCalculators(trx: Transaction<Schema>): Promise<void>
       update calculator k
       set company_key = c.company_key, type_id = s.type_id, title = coalesce(s.title, k.title),
         period_year = s.period_year, period_month = s.period_month,
-        changed_at = statement_timestamp(), removed_at = null
+        changed_at = statement_timestamp(), removed_at = null, ${returnedAt('k')}
       from staged_calculator s join staged_company c using (company_ordinal)
       where s.readable and k.calculator_key = s.calculator_key
         and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)
@@ -61,10 +61,11 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
 /**
  * Brings back, with their values, calculators that another page of the same search has removed and that are there: this
  * page shows them, or may, because their company cannot be read on it or holds a calculator that cannot be identified.
- * They belong to the company that lost them: what this page gives of them is compared with what stood, as if this page
- * had come first, and what it only may show is marked as not renewed. Which search removed one is told by what is kept
- * of its values; only where nothing is, by times. Values and lists of property values come back as `bringBackValues`
- * and `bringBackLists` say. After the calculators were claimed, and before their values are merged.
+ * They belong to the company that lost them, and do not count as returned: what this page gives of them is compared
+ * with what stood, as if this page had come first, and what it only may show is marked as not renewed. Which search
+ * removed one is told by what is kept of its values; only where nothing is, by times. Values and lists of property
+ * values come back as `bringBackValues` and `bringBackLists` say. After the calculators were claimed, and before their
+ * values are merged.
  * @returns how many values came back.
  */
 export async function bringBackRemoved(trx: Transaction<Schema>, submissionId: number): Promise<number> {

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { noteStagedProperties } from '../search/requested-properties.ts'
 import { claimCalculators, claimCompanies } from './claim-companies.ts'
-import { markSeen, ofSelectedType } from './known-companies.ts'
+import { markSeen, ofSelectedType, returnedAt } from './known-companies.ts'
 import {
   bringBackRemoved,
   leaveOutLostMonths,
@@ -114,7 +114,8 @@ async function countMerged(trx: Transaction<Schema>): Promise<{ companies: numbe
 async function updateCompanies(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update company c
-    set name = coalesce(s.name, c.name), changed_at = statement_timestamp(), removed_at = null
+    set name = coalesce(s.name, c.name), changed_at = statement_timestamp(), removed_at = null,
+      ${returnedAt('c')}
     from staged_company s
     where s.readable and c.company_key = s.company_key
       and not exists (select from fresh_company f where f.company_key = c.company_key)

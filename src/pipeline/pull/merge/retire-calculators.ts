@@ -1,11 +1,11 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { hereBefore, ofSelectedType } from './known-companies.ts'
+import { stoodBefore, ofSelectedType } from './known-companies.ts'
 import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
  * What is known of a search when its end is judged. Known means not tombstoned, of the types that it selected, and here
- * before the search: what it brought for the first time says nothing about how much of the rest it has shown.
+ * before the search: what it brought for the first time, or back, says nothing about how much of the rest it has shown.
  */
 export type SearchEvidence = {
   /** It was ended before: that stands with it, or its pages had companies and what they showed was forgotten. */
@@ -37,7 +37,7 @@ export async function gatherEvidence(
     .orderBy('page_id')
     .forNoKeyUpdate()
     .execute()
-  const before = sql<boolean>`removed_at is null and ${hereBefore(submissionId)}`
+  const before = sql<boolean>`removed_at is null and ${stoodBefore(submissionId)}`
   const { rows } = await sql<
     Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number> & {
       ended: boolean
@@ -172,7 +172,7 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
     group by direction order by direction`.execute(trx)
   const { rows: properties } = await sql<{ gone: number }>`
     select count(*) as gone from gone_property`.execute(trx)
-  const before = hereBefore(submissionId)
+  const before = stoodBefore(submissionId)
   const counted = async (query: ReturnType<typeof sql>) => {
     const { rows: found } = await sql<{ rows: number }>`select count(*) as rows from (${query}) counted`.execute(trx)
     return Number(found[0]?.rows ?? 0)

@@ -5,7 +5,7 @@ import { isOfDestination } from '../../../db/runs/newest-runs.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
 import { searchKind } from '../../streams/kind-names.ts'
-import { hereBefore } from './known-companies.ts'
+import { knownBefore } from './known-companies.ts'
 import { notRenewedSince } from './unrenewed-parts.ts'
 
 /**
@@ -69,7 +69,7 @@ export async function netChanges(trx: Transaction<Schema>, submissionIds: readon
     await sql`
       delete from calculator_value_change c using calculator k
       where c.submission_id = ${submissionId} and k.calculator_key = c.calculator_key
-        and not ${hereBefore(submissionId)}`.execute(trx)
+        and not ${knownBefore(submissionId)}`.execute(trx)
   }
   await sql`
     with several as materialized (

@@ -73,6 +73,39 @@ describe('the end of a search for documents', () => {
     expect((await database.documents()).filter(({ here }) => !here)).toEqual([])
   })
 
+  it('keeps a list where as many elements with ids came back as known ones are gone', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b', 'c', 'x', 'y', 'z'))
+    expect(await database.night(things('a', 'b', 'c'))).toMatchObject({ documents: 3 })
+    expect(await database.night(things('x', 'y', 'z'))).toEqual({
+      documents: 0,
+      withheld: true,
+      reason: 'too_few_documents',
+      lists: ['things'],
+    })
+    expect((await database.documents()).filter(({ here }) => !here)).toEqual([])
+    expect(await database.night(things('a', 'b', 'x', 'y', 'z'))).toMatchObject({ documents: 1, withheld: false })
+  })
+
+  it('says of an element that came back that it changed, where a page before the one that brought it differs', async () => {
+    await using database = await documentsDatabase()
+    await database.night({ things: [{ id: 'a' }, { id: 'b', name: 'was' }] })
+    await database.night(things('a'))
+    const [first, second] = await database.search(2)
+    await database.load(second, JSON.stringify({ things: [{ id: 'b', name: 'second' }] }))
+    await database.load(first, JSON.stringify({ things: [{ id: 'a' }, { id: 'b', name: 'first' }] }))
+    const counted = await database.db
+      .selectFrom('search_page')
+      .select(['added', 'changed'])
+      .where('submission_id', '=', first?.submission_id ?? 0)
+      .orderBy('ordinal')
+      .execute()
+    expect(counted).toEqual([
+      { added: 0, changed: 1 },
+      { added: 0, changed: 0 },
+    ])
+  })
+
   it('touches no other search', async () => {
     await using database = await documentsDatabase()
     const [other] = await database.search(1, 'other')

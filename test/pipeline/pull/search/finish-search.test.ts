@@ -254,6 +254,56 @@ describe('the guard against suspiciously little', () => {
     expect(await live()).toEqual(['A', 'B', 'C', 'X', 'Y', 'Z'])
   })
 
+  it('keeps everything when the search returned as much as is known, and all of it was gone before', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'X', 'Y', 'Z'))]))
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]), { minSeenShare: 0.5 })
+    expect(await live()).toEqual(['A', 'B', 'C'])
+    expect(await database.finish(await search([samplePage(hotels('X', 'Y', 'Z'))]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toEqual(['A', 'B', 'C', 'X', 'Y', 'Z'])
+  })
+
+  it('counts what came back with an earlier search among what is known', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    expect(await database.finish(await search([samplePage(hotels('A'))]))).toMatchObject({
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toEqual(['A', 'B', 'C'])
+  })
+
+  it('keeps the calculators of a company on two pages where those that came back are all that the search returned', async () => {
+    const pages = (...names: string[][]) =>
+      search(names.map((of) => samplePage([company('A', { calculators: of.map((name) => calculator(name)) })])))
+    const standing = () => db.selectFrom('calculator').select('title').where('removed_at', 'is', null).execute()
+    await database.finish(await pages(['a', 'b', 'c'], ['x', 'y', 'z']))
+    await database.finish(await pages(['a', 'b'], ['c']))
+    expect(await standing()).toHaveLength(3)
+    expect(await database.finish(await pages(['x', 'y'], ['z']))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_calculators',
+    })
+    expect(await standing()).toHaveLength(6)
+  })
+
+  it('counts a calculator that one page of the search removed and the next one shows among what is known', async () => {
+    const page = (...names: string[]) =>
+      samplePage([company('A', { calculators: names.map((name) => calculator(name)) })])
+    await database.finish(await search([page('a', 'b')]))
+    const listed = await database.search(2)
+    const [first, second] = listed
+    if (first === undefined || second === undefined) throw new Error('no pages were listed')
+    await database.load(first, bodyOf(page('a')))
+    const gone = db.selectFrom('calculator').select('returned_at').where('removed_at', 'is not', null)
+    expect(await gone.execute()).toEqual([{ returned_at: null }])
+    await database.load(second, bodyOf(page('b')))
+    const both = [{ removed_at: null, returned_at: null }]
+    expect(await db.selectFrom('calculator').select(['removed_at', 'returned_at']).distinct().execute()).toEqual(both)
+  })
+
   it('does not count what is tombstoned among what is known', async () => {
     await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
     await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.4 })
