@@ -237,7 +237,10 @@ async function withholdWithValues(trx: Transaction<Schema>, options: UnrenewedOp
   }
 }
 
-/** How many calculators the staged companies are known to have, and how many of these the page shows. */
+/**
+ * How many calculators the staged companies are known to have, and how many of these the page shows. What was gone and
+ * the page brings back is not among them: as what is new, it says nothing of the rest.
+ */
 async function countKnown(
   trx: Transaction<Schema>,
   calculatorTypeIds: readonly string[],
@@ -245,8 +248,8 @@ async function countKnown(
   const { rows } = await sql<{ known: number; seen: number }>`
     select count(*) as known, count(s.calculator_key) as seen
     from staged_company c join calculator k using (company_key)
-    left join (select calculator_key from staged_calculator) s using (calculator_key)
-    where c.readable and c.complete and k.removed_at is null
+    left join (select calculator_key, removed from staged_calculator) s using (calculator_key)
+    where c.readable and c.complete and k.removed_at is null and s.removed is not true
       and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)`.execute(trx)
   return { known: Number(rows[0]?.known ?? 0), seen: Number(rows[0]?.seen ?? 0) }

@@ -151,6 +151,19 @@ describe('a page that shows suspiciously little', () => {
     expect(marks).toEqual([mark, mark])
   })
 
+  it('removes no calculator where those that came back are all that the page shows', async () => {
+    const page = (...names: string[]) => {
+      const calculators = names.map((name) => calculator(name, { inputs: {}, outputs: {} }))
+      return samplePage([company('A', { calculators })])
+    }
+    await search([page('a', 'b', 'c', 'x', 'y', 'z')])
+    await search([page('a', 'b', 'c')])
+    const standing = () => db.selectFrom('calculators').select('title').where('removed_at', 'is', null).execute()
+    expect(await standing()).toHaveLength(3)
+    await search([page('x', 'y', 'z')])
+    expect(await standing()).toHaveLength(6)
+  })
+
   it.each([
     ['fast', {}],
     ['with care', { careful: true, reading: 'tokens' as const }],
