@@ -104,20 +104,21 @@ export async function layOutUnseen(
   await sql`
     create temporary table gone_company on commit drop as
     select company_key, company_id from unseen_company where stays_for is null`.execute(trx)
+  // Joined by key: `in` beside `or` would look through the list for each calculator once it is too long to be hashed.
+  await sql`analyze unseen_company`.execute(trx)
+  const gone = sql`c.company_key is not null`
   await sql`
     create temporary table unseen_calculator on commit drop as
-    select calculator_key, calculator_id, company_key, company_key not in (select company_key from gone_company)
-      and exists (
+    select k.calculator_key, k.calculator_id, k.company_key, not (${gone}) and exists (
         select from unrenewed_part u
         where u.company_key = k.company_key and u.calculator_key = k.calculator_key and u.reason = 'restored'
       ) as protected
-    from calculator k
-    where removed_at is null
-      and (${ofSelectedType(calculatorTypeIds)} or company_key in (select company_key from gone_company))
-      and company_key not in (select company_key from unseen_company where stays_for is not null)
+    from calculator k left join unseen_company c on c.company_key = k.company_key
+    where k.removed_at is null and c.stays_for is null
+      and (${ofSelectedType(calculatorTypeIds)} or ${gone})
       and not ${seen(submissionId)}
       and (
-        company_key in (select company_key from gone_company)
+        ${gone}
         or not exists (
           select from unrenewed_part u
           where u.company_key = k.company_key and u.part = 'calculator' and u.calculator_key = k.calculator_key

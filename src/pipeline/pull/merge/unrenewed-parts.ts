@@ -111,6 +111,8 @@ export async function markUnseen(
   reason: string,
   withheld: boolean,
 ): Promise<void> {
+  const withCompany = (part: string) => sql`
+    exists (select from gone_company g where g.company_key = ${sql.ref(`${part}.company_key`)})`
   await sql`
     insert into unrenewed_part
       (company_key, part, calculator_key, direction, variable_key, property_key, ordinal, reason, withheld,
@@ -123,13 +125,13 @@ export async function markUnseen(
       from gone_company
       union all
       select company_key, 'calculator', calculator_key, '-', 0, 0, 0, ${reason}
-      from gone_calculator where company_key not in (select company_key from gone_company)
+      from gone_calculator k where not ${withCompany('k')}
       union all
       select company_key, 'value', calculator_key, direction, variable_key, 0, 0, ${reason}
       from gone_value where ${withheld}
       union all
       select company_key, 'property', 0, '-', 0, property_key, ordinal, ${reason}
-      from gone_property where ${withheld} and company_key not in (select company_key from gone_company)
+      from gone_property p where ${withheld} and not ${withCompany('p')}
       union all
       select company_key, part, calculator_key, '-', 0, 0, 0, ${withheld ? sql`reason` : reason} from protected_part
     ) unseen
