@@ -70,7 +70,8 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
  * `query` was changed in the configuration, a `lookup` of it was changed there or in its file, another `server`
  * answers, its `clock` was put back, the newest row known is not where it was (`newest_row`; `cleared` where only what
  * changed lately is yielded, so that nothing is wrong), the guard `held` what the run before read from the watermark
- * on, or calculators of which it brought a part (`partial`) are of too many hotels to ask for.
+ * on, or what it brought in part (`partial`) is of too many hotels to ask for: calculators, or keys of which it brought
+ * only rows without a cursor that differ from the ledger.
  */
 export type WholeReason =
   | 'first'

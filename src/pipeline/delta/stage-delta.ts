@@ -8,6 +8,7 @@ import type { Judge } from '../preflight/preflight.ts'
 import type { CursorStream } from '../streams/our-streams.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import type { StreamWatermark } from './landing/stream-reading.ts'
+import { overtakenHotels } from './overtaken-rows.ts'
 import { clockPutBack } from './partner-clock.ts'
 import { hotelsAtMost, partialHotels, stageHotelsAnew } from './reread-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
@@ -26,12 +27,16 @@ type DeltaReading = {
   clockLostMs: number
 }
 
-/** What was staged of a stream: why all of its rows, if they were, or which hotels were read again. */
+/**
+ * What was staged of a stream: why all of its rows, if they were, or of which hotels rows that were gone came in part,
+ * so that all of theirs were.
+ */
 export type ReadDelta = { seen: Seen; whole: Whole | null; partial: readonly string[] }
 
 /**
  * Stages the rows from the watermark on, or all rows where `due` says so or what came shows that the watermark cannot
- * be trusted: its row is not where it was, the clock was put back, or too many hotels came in part.
+ * be trusted: its row is not where it was, the clock was put back, or too many hotels came in part. Where fewer did,
+ * all rows of these hotels are staged.
  */
 export async function stageDelta(reading: DeltaReading, due: Whole | null): Promise<ReadDelta> {
   const { deps, run, client, trx, snapshot, stream, judge, before, clockLostMs } = reading
@@ -50,7 +55,8 @@ export async function stageDelta(reading: DeltaReading, due: Whole | null): Prom
   }
   await createStage(trx)
   if (due !== null) return { seen: await stage(null), whole: due, partial: [] }
-  const seen = await stage(readFrom(run, before))
+  const from = readFrom(run, before)
+  const seen = await stage(from)
   const yieldsAll = fullEveryMs !== null
   if (before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
     const all = await stageAll()
@@ -64,12 +70,15 @@ export async function stageDelta(reading: DeltaReading, due: Whole | null): Prom
   }
   // Where a row that does not come may be there all the same, one that was gone is merged as if it had not been.
   const partial = yieldsAll && shape.parts !== undefined ? await partialHotels(trx, name) : []
-  if (partial.length > hotelsAtMost) {
+  const overtaken =
+    from !== null && seen.nullCursors > 0 ? await overtakenHotels(trx, name, shape.parts?.key, hotelsAtMost + 1) : []
+  const again = [...new Set([...partial, ...overtaken])]
+  if (again.length > hotelsAtMost) {
     return { seen: await stageAll(), whole: { reason: 'partial', detail: null }, partial }
   }
-  if (partial.length > 0) {
-    await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, partial, seen)
-    deps.logger.info({ run_id: run.run_id, stream: name, hotels: partial.length }, 'partial_hotels_read')
+  if (again.length > 0) {
+    await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, again, seen)
+    deps.logger.info({ run_id: run.run_id, stream: name, hotels: again.length }, 'partial_hotels_read')
   }
   return { seen, whole: null, partial }
 }
