@@ -496,7 +496,10 @@ describe('a search', () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const a = company('A', { calculators: [month('A/1', { [power]: '1', [gas]: '3' })] })
     await compared([a, company('B', { calculators: [month('B/1', { [power]: '2' })] })])
-    expect(await compared([a, company('B', { calculators: [bad] })])).toMatchObject({ left_out_companies: 0, inputs: 1 })
+    expect(await compared([a, company('B', { calculators: [bad] })])).toMatchObject({
+      left_out_companies: 0,
+      inputs: 1,
+    })
   })
 
   it.each<[string, Record<string, string>, object]>([
