@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { bodyOf, company, samplePage } from '../pipeline/pull/sample-page.ts'
 import { searchDatabase } from '../pipeline/pull/search-database.ts'
@@ -33,6 +34,41 @@ test('restore says of how many property values others have the places', async ()
   for (const how of [['--dry-run'], []]) {
     const said = await nightferry(folder.path, ['restore', '--all', ...how], { DATABASE_URL: database.url })
     expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining(taken) })
+  }
+})
+
+test('restore --run says how much stays removed because a later run removed the rest', async () => {
+  await using database = await searchDatabase()
+  const folder = await workingFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
+  for (const companies of [
+    [company('A', { fields: { brand: ['a'] } })],
+    [company('A', { fields: { brand: ['a'] }, calculators: [] })],
+    [],
+  ]) {
+    const [listed] = await database.search()
+    if (listed === undefined) throw new Error('no page was listed')
+    await database.load(listed, bodyOf(samplePage(companies)), { minSeenShare: 0 })
+    await database.finish(listed.submission_id, { minSeenShare: 0 })
+  }
+  await sql`
+    with later as (
+      insert into run (job, trigger, scheduled_for, state, step)
+      values ('test', 'cli', '2026-01-01', 'finished', 'done') returning run_id
+    )
+    update submission set run_id = later.run_id from later
+    where submission_id = (select max(submission_id) from submission)`.execute(database.db)
+  await database.db.updateTable('run').set({ state: 'finished' }).execute()
+  const { run_id } = await database.db
+    .selectFrom('run')
+    .select((of) => of.fn.min('run_id').as('run_id'))
+    .executeTakeFirstOrThrow()
+  const left = '2 values of this run stay removed: a later run removed the rest of their calculator or company.'
+  for (const how of [['--dry-run'], []]) {
+    const args = ['restore', '--run', String(run_id), ...how]
+    const said = await nightferry(folder.path, args, { DATABASE_URL: database.url })
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Nothing like that can be brought back/) })
+    expect(said.stdout).toContain(left)
   }
 })
 

@@ -99,7 +99,7 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
             `${what} of ${found.companies} ${found.companies === 1 ? 'company' : 'companies'}, removed since ${moment(found.removed_since)} UTC, would be brought back. Nothing was changed.`,
           )
         }
-        if (!options.json) describeTaken(cli, found.taken)
+        if (!options.json) describeLeft(cli, found)
         return exitCodes.well
       }
       const restored = await bringBack({ db, now: cli.now }, filter, actingUser(cli), refuseWhileRunning('restore'))
@@ -111,7 +111,7 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
           `Brought back: ${partsWords(restored)}. They stay until a search shows them again; nightferry accept-removals --reason restored lets them go.`,
         )
       }
-      if (!options.json) describeTaken(cli, found.taken)
+      if (!options.json) describeLeft(cli, found)
       return exitCodes.well
     },
     'write',
@@ -123,8 +123,18 @@ function nothing(keptDays: number): string {
   return `Nothing like that can be brought back: kept is ${since}, and what the service shows again is there. The view removals lists it.`
 }
 
-/** Says of how many property values others have the places, so that no list is taken for whole that is not. */
-function describeTaken(cli: Cli, taken: number): void {
+/**
+ * Says what stays removed although it is meant: property values of which others have the places, so that no list is
+ * taken for whole that is not, and what a later run has removed the rest of.
+ */
+function describeLeft(cli: Cli, { taken, gone_later: later }: Awaited<ReturnType<typeof countRestorable>>): void {
+  if (later > 0) {
+    const [stay, their] = later === 1 ? ['stays', 'its'] : ['stay', 'their']
+    printLine(
+      cli.stdout,
+      `${counted(later, 'value')} of this run ${stay} removed: a later run removed the rest of ${their} calculator or company. Bring back first what that run removed.`,
+    )
+  }
   if (taken === 0) return
   const [are, their] = taken === 1 ? ['is', 'its'] : ['are', 'their']
   printLine(

@@ -140,4 +140,52 @@ describe('what was removed in two runs', () => {
     expect(await restored(runs[3])).toMatchObject({ values: 1, properties: 1 })
     expect(await stands()).toEqual(['20', '20'])
   })
+
+  describe('of which the later one removed all that was left', () => {
+    const inputsOnly = { inputs: { power: '1' }, outputs: {} }
+    const both = { inputs: { power: '1' }, outputs: { total: '2' } }
+    const neither = { inputs: {}, outputs: {} }
+    const a = (calculators: Record<string, object>, brand: string[]) => {
+      const shownCalculators = Object.entries(calculators).map(([name, values]) => calculator(name, values))
+      return [company('A', { fields: brand.length === 0 ? {} : { brand }, calculators: shownCalculators })]
+    }
+    /** The run of each night. */
+    const nights = async (...all: ReturnType<typeof a>[]) => {
+      const runs: number[] = []
+      for (const companies of all) {
+        const page = { ...samplePage(companies), customProperties: brandNames }
+        await night([page], { minSeenShare: 0 }, { minSeenShare: 0 })
+        runs.push(await ofItsOwnRun())
+      }
+      return runs
+    }
+    const restored = (runId = 0) => bringBack(deps, { runId }, { user: 'ada', host: 'ferry' }, async () => {})
+    const nothing = { companies: 0, calculators: 0, values: 0, properties: 0 }
+
+    it.each<[string, ReturnType<typeof a>[], number]>([
+      ['company', [a({ k: both, m: both }, ['x', 'y']), a({ k: inputsOnly }, ['x']), []], 3],
+      ['calculator', [a({ k: both, m: both }, ['x']), a({ k: inputsOnly, m: both }, ['x']), a({ m: both }, ['x'])], 1],
+      ['company, which was empty by then,', [a({ k: both }, ['x']), a({ k: neither }, []), []], 3],
+    ])('stays removed for the earlier run where the later one removed its %s', async (_what, all, gone_later) => {
+      const [, earlier] = await nights(...all)
+      const before = await known()
+      const found = { values: 0, properties: 0, companies: 0, gone_later }
+      expect(await countRestorable(db, { runId: earlier ?? 0 })).toMatchObject(found)
+      expect(await restored(earlier)).toEqual(nothing)
+      expect(await known()).toEqual(before)
+      expect(await countRestorable(db, {})).toMatchObject({ gone_later: 0 })
+    })
+
+    it('comes back for the earlier run once the later one has been brought back', async () => {
+      const [, earlier, later] = await nights(a({ k: both }, ['x', 'y']), a({ k: inputsOnly }, ['x']), [])
+      expect(await restored(later)).toEqual({ companies: 1, calculators: 1, values: 1, properties: 1 })
+      expect(await restored(earlier)).toEqual({ ...nothing, values: 1, properties: 1 })
+      expect(await stands()).toEqual(['1', '2', 'x', 'y'])
+    })
+
+    it('comes back with the company that one run removed, although later runs came', async () => {
+      const [, gone] = await nights(a({ k: both }, ['x']), [], [])
+      expect(await restored(gone)).toEqual({ companies: 1, calculators: 1, values: 2, properties: 1 })
+    })
+  })
 })

@@ -22,6 +22,8 @@ type Restorable = {
   properties: number
   /** Property values that are kept and stand nowhere in their lists, and cannot come back: others have their places. */
   taken: number
+  /** Values and property values of the run in companies or calculators that a later run removed with what was left. */
+  gone_later: number
   removed_since: Date | null
   companies: number
 }
@@ -29,10 +31,10 @@ type Restorable = {
 /** What can be brought back: what is kept of what was removed, where nothing has taken its place. */
 export async function countRestorable(db: Database, filter: RestoreFilter): Promise<Restorable> {
   const { rows } = await sql<Restorable>`
-    with list as materialized (${lastLists(filter)}), found as (
-      select 'v' as part, company_key, removed_at from (${restorableValues(filter)}) v
+    with list as materialized (${lastLists(filter)}), last_value as materialized (${lastValues(filter)}), found as (
+      select 'v' as part, company_key, removed_at from last_value where not gone_later
       union all
-      select 'p', company_key, removed_at from list where not taken
+      select 'p', company_key, removed_at from list where not taken and not gone_later
     )
     select count(*) filter (where part = 'v') as values, count(*) filter (where part = 'p') as properties,
       min(removed_at) as removed_since, count(distinct company_key) as companies,
@@ -43,9 +45,11 @@ export async function countRestorable(db: Database, filter: RestoreFilter): Prom
             p.property_key = l.property_key or p.property_key in (${otherSpellings('property', sql`l.property_key`)})
           )
         )
-      ) as taken
+      ) as taken,
+      (select count(*) from last_value where gone_later)
+      + (select count(*) from list where gone_later and not taken) as gone_later
     from found`.execute(db)
-  return rows[0] ?? { values: 0, properties: 0, taken: 0, removed_since: null, companies: 0 }
+  return rows[0] ?? { values: 0, properties: 0, taken: 0, gone_later: 0, removed_since: null, companies: 0 }
 }
 
 /**
@@ -159,13 +163,17 @@ async function putBackProperties(trx: Transaction<Schema>): Promise<number> {
   return Number(numAffectedRows)
 }
 
+function restorableValues(filter: RestoreFilter) {
+  return sql`select * from (${lastValues(filter)}) v where not gone_later`
+}
+
 /**
  * The last of each that was removed, in whatever spelling of its variable, if the filter means it: an earlier one is
  * not what stood last. What belongs to another company by now is not brought back.
  */
-function restorableValues(filter: RestoreFilter) {
+function lastValues(filter: RestoreFilter) {
   return sql`
-    select * from (
+    select r.*, ${goneLater('company', filter)} or ${goneLater('calculator', filter)} as gone_later from (
       select distinct on (company_key, calculator_key, direction, variable_key) *
       from removed_value
       where ${ofPartner(filter.partnerId)}
@@ -194,14 +202,44 @@ function restorableValues(filter: RestoreFilter) {
  * it beside what came later would be a list that the service never had.
  */
 function restorableProperties(filter: RestoreFilter) {
-  return sql`select * from (${lastLists(filter)}) list where not taken`
+  return sql`select * from (${lastLists(filter)}) list where not taken and not gone_later`
+}
+
+/**
+ * Whether what holds a removed value was itself removed by a later run than the one that is meant: with the values of
+ * one run alone it would be what the service never had. What goes in one run goes in several statements, and is no
+ * moment: it is told by what is kept of the holder, and where nothing went with it, by when the later run began.
+ */
+function goneLater(holder: 'company' | 'calculator', { runId, partnerId }: RestoreFilter) {
+  if (runId === undefined) return sql<boolean>`false`
+  const key = sql.ref(`${holder}_key`)
+  const properties =
+    holder === 'company'
+      ? sql`union all select company_key, removed_at, submission_id from removed_property where ${ofPartner(partnerId)}`
+      : sql``
+  return sql<boolean>`${key} in (
+    select ${key}
+    from ${sql.table(holder)} h join (
+      select ${key}, max(removed_at) as last, max(removed_at) filter (where ${ofRun(runId)}) as last_of_run
+      from (
+        select ${key}, removed_at, submission_id from removed_value where ${ofPartner(partnerId)} ${properties}
+      ) kept
+      group by 1
+    ) kept using (${key})
+    where h.removed_at is not null and (
+      last_of_run < last
+      or (select min(planned_at) from submission where kind = 'calculators_search' and run_id > ${runId})
+        between last_of_run and h.removed_at
+    )
+  )`
 }
 
 /** The last of each list that was removed at one moment, if the filter means it, and whether a place of it is taken. */
 function lastLists(filter: RestoreFilter) {
   return sql`
     select * from (
-      select r.*, bool_or(${meant(filter)}) over list as meant, bool_or(exists (
+      select r.*, bool_or(${meant(filter)}) over list as meant,
+        ${goneLater('company', filter)} as gone_later, bool_or(exists (
         select from company_property p
         where p.company_key = r.company_key and (
           p.property_key = r.property_key and p.ordinal = r.ordinal
