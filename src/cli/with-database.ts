@@ -64,3 +64,11 @@ export async function nobodyLike(db: Database, partnerId: string): Promise<Usage
   const { unknownHotelWords } = await import('../db/trace/trace-partner.ts')
   return new UsageError(await unknownHotelWords(db, partnerId))
 }
+
+/** That no hotel is mapped to a company. The partner's ids may have that form too: one that is like it comes first. */
+export async function nobodyMapped(db: Database, companyId: string, text: string): Promise<UsageError> {
+  const { likePartnerIds, unknownHotelWords } = await import('../db/trace/trace-partner.ts')
+  const { near } = await likePartnerIds(db, text)
+  if (near.length > 0) return new UsageError(await unknownHotelWords(db, text, near))
+  return new UsageError(`No hotel is mapped to the company ${companyId}, and none has this id in your database.`)
+}

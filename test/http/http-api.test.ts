@@ -242,6 +242,12 @@ it('a hotel is suspended and resumed, and a pilot begun and ended, and who did i
   expect(await api.json('/v1/hotels/H-0004/suspend', posted({}), 400)).toMatchObject({ code: 'request_malformed' })
 })
 
+it('a hotel is found by the id of its company with blanks around it', async () => {
+  const hotel = await api.json<{ company: { company_id: string } }>('/v1/hotels/H-0001')
+  const companyId = hotel.company.company_id.toUpperCase()
+  expect(await api.json(`/v1/hotels/%20${companyId}%20`)).toMatchObject({ partner_id: 'H-0001' })
+})
+
 describe('what is refused', () => {
   it.each([
     ['/v1/runs/999999', 404, 'run_unknown'],

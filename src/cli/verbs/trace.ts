@@ -26,7 +26,7 @@ import {
   unrenewedWords,
 } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
-import { nobodyLike, withDatabase } from '../with-database.ts'
+import { nobodyLike, nobodyMapped, withDatabase } from '../with-database.ts'
 
 /**
  * `nightferry trace <hotel>`: one hotel, from the partner's database to the calculators that came back. It is named by
@@ -74,9 +74,7 @@ async function hotelOfCompany(db: Database, text: string): Promise<string> {
   if (companyId === null) return text
   const hotels = await hotelsOf(db, companyId)
   const [only] = hotels
-  if (only === undefined) {
-    throw new UsageError(`No hotel is mapped to the company ${companyId}, and none has this id in your database.`)
-  }
+  if (only === undefined) throw await nobodyMapped(db, companyId, text)
   if (hotels.length === 1) return only
   throw new UsageError(
     `${hotels.length} hotels are mapped to the company ${companyId}: ${hotels.join(', ')}. Trace one of them.`,

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { isAboutHotel } from '../actions/list-actions.ts'
 import { type Database, type Listed, listed } from '../database.ts'
 import { differencesOf, rowDifferencesOf } from '../differences/list-differences.ts'
@@ -226,13 +226,30 @@ export async function unknownHotelWords(
   return `${head} Ids are those of the partner's database, such as ${examples.join(', ')}`
 }
 
-/** Ids that somebody may have meant by one that is not there, and, if none is near it, some that are. */
+/**
+ * Ids that somebody may have meant by one that is not there, in quotes where blanks are a part of them, and, if none
+ * is near it, some that are. An id that differs in blanks around it, or in how its letters are composed, is only
+ * looked for where none differs in capitals alone: that takes every id apart.
+ */
 export async function likePartnerIds(db: Database, text: string): Promise<{ near: string[]; examples: string[] }> {
-  const { rows: near } = await sql<{ partner_id: string }>`
+  const { rows: alike } = await sql<{ partner_id: string }>`
     select distinct partner_id from source_row where lower(partner_id) = lower(${text.trim()})
     order by 1 limit 5`.execute(db)
+  const near = alike.length > 0 ? alike : await spelledAlike(db, text)
   const { rows: examples } = await sql<{ partner_id: string }>`
     select distinct partner_id from (select partner_id from source_row order by row_id limit 100) first_read
     order by 1 limit 3`.execute(db)
-  return { near: near.map(({ partner_id }) => partner_id), examples: examples.map(({ partner_id }) => partner_id) }
+  return {
+    near: near.map(({ partner_id }) => (/\s/.test(partner_id) ? `'${partner_id}'` : partner_id)),
+    examples: examples.map(({ partner_id }) => partner_id),
+  }
+}
+
+async function spelledAlike(db: Database, text: string): Promise<{ partner_id: string }[]> {
+  const plain = (id: RawBuilder<string>) => sql<string>`lower(btrim(normalize(${id}, NFC), e' \\t\\n\\r'))`
+  const { rows } = await sql<{ partner_id: string }>`
+    select partner_id from (select distinct partner_id from source_row) hotel
+    where ${plain(sql`partner_id`)} = ${plain(sql`${text.trim()}::text`)}
+    order by 1 limit 5`.execute(db)
+  return rows
 }

@@ -176,7 +176,7 @@ export const ledgerRoutes: readonly Route[] = [
       const trace = (id: string) => tracePartner(db, id, requirementsOf(deps.config), policies, traced.limit)
       const named = await trace(hotel)
       if (named !== null) return named
-      const companyId = uuidOf(hotel)
+      const companyId = uuidOf(hotel.trim())
       const hotels = companyId === null ? [] : await hotelsOf(db, companyId, traced.hotels)
       const [only] = hotels
       const found = only === undefined || hotels.length > 1 ? null : await trace(only)
