@@ -173,12 +173,14 @@ function restorableValues(filter: RestoreFilter) {
  */
 function lastValues(filter: RestoreFilter) {
   return sql`
-    select r.*, ${goneLater('company', filter)} or ${goneLater('calculator', filter)} as gone_later from (
+    select r.*, coalesce(later_company.key, later_calculator.key) is not null as gone_later from (
       select distinct on (company_key, calculator_key, direction, variable_key) *
       from removed_value
       where ${ofPartner(filter.partnerId)}
       order by company_key, calculator_key, direction, variable_key, removal_id desc
     ) r
+    left join (${goneLater('company', filter)}) later_company on later_company.key = r.company_key
+    left join (${goneLater('calculator', filter)}) later_calculator on later_calculator.key = r.calculator_key
     where ${meant(filter)}
       and exists (
         select from calculator k where k.company_key = r.company_key and k.calculator_key = r.calculator_key
@@ -206,19 +208,19 @@ function restorableProperties(filter: RestoreFilter) {
 }
 
 /**
- * Whether what holds a removed value was itself removed by a later run than the one that is meant: with the values of
- * one run alone it would be what the service never had. What goes in one run goes in several statements, and is no
- * moment: it is told by what is kept of the holder, and where nothing went with it, by when the later run began.
+ * The keys of what holds removed values and was itself removed by a later run than the one that is meant: with the
+ * values of one run alone it would be what the service never had. What goes in one run goes in several statements, and
+ * is no moment: it is told by what is kept of the holder, and where nothing went with it, by when the later run began.
  */
 function goneLater(holder: 'company' | 'calculator', { runId, partnerId }: RestoreFilter) {
-  if (runId === undefined) return sql<boolean>`false`
+  if (runId === undefined) return sql`select null::integer as key where false`
   const key = sql.ref(`${holder}_key`)
   const properties =
     holder === 'company'
       ? sql`union all select company_key, removed_at, submission_id from removed_property where ${ofPartner(partnerId)}`
       : sql``
-  return sql<boolean>`${key} in (
-    select ${key}
+  return sql`
+    select ${key} as key
     from ${sql.table(holder)} h join (
       select ${key}, max(removed_at) as last, max(removed_at) filter (where ${ofRun(runId)}) as last_of_run
       from (
@@ -230,8 +232,7 @@ function goneLater(holder: 'company' | 'calculator', { runId, partnerId }: Resto
       last_of_run < last
       or (select min(planned_at) from submission where kind = 'calculators_search' and run_id > ${runId})
         between last_of_run and h.removed_at
-    )
-  )`
+    )`
 }
 
 /** The last of each list that was removed at one moment, if the filter means it, and whether a place of it is taken. */
@@ -239,7 +240,7 @@ function lastLists(filter: RestoreFilter) {
   return sql`
     select * from (
       select r.*, bool_or(${meant(filter)}) over list as meant,
-        ${goneLater('company', filter)} as gone_later, bool_or(exists (
+        later_company.key is not null as gone_later, bool_or(exists (
         select from company_property p
         where p.company_key = r.company_key and (
           p.property_key = r.property_key and p.ordinal = r.ordinal
@@ -256,6 +257,7 @@ function lastLists(filter: RestoreFilter) {
         where ${ofPartner(filter.partnerId)}
         order by company_key, property_key, removal_id desc
       ) last using (company_key, property_key, removed_at)
+      left join (${goneLater('company', filter)}) later_company on later_company.key = r.company_key
       where ${ofPartner(filter.partnerId)}
       window list as (partition by company_key, property_key)
     ) whole
